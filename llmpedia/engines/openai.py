@@ -1,0 +1,108 @@
+"""Chat completions of any OpenAI-compatible endpoint (OpenAI, vLLM, Serve and others), and the HTTP under them."""
+
+import asyncio
+import json
+import os
+from typing import Any
+
+import aiohttp
+
+from llmpedia.config import EngineSection
+from llmpedia.engines.base import TransientError
+from llmpedia.errors import ConfigError
+from llmpedia.stages import Completion, Request
+
+_RETRIED = frozenset({408, 409, 425, 429})
+
+
+class Endpoint:
+    """One HTTP session to one base URL; opened on first use, in the loop that uses it."""
+
+    def __init__(self, base_url: str, api_key_env: str | None, timeout_s: float) -> None:
+        self._base = base_url.rstrip("/")
+        self._headers = _auth(api_key_env)
+        self._timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=30)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def post(self, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        """(status, JSON) of an answer that is final: 2xx, or a 4xx that no retry would mend.
+
+        Raises:
+            TransientError: anything else.
+        """
+        if self._session is None:
+            connector = aiohttp.TCPConnector(limit=0)
+            self._session = aiohttp.ClientSession(timeout=self._timeout, headers=self._headers, connector=connector)
+        try:
+            async with self._session.post(f"{self._base}/{path}", json=body) as response:
+                if response.status in _RETRIED or response.status >= 500:
+                    raise TransientError(f"HTTP {response.status}", _retry_after(response.headers.get("Retry-After")))
+                data = json.loads(await response.read())
+                return response.status, data if isinstance(data, dict) else {"value": data}
+        except (aiohttp.ClientError, asyncio.TimeoutError, ValueError) as e:
+            raise TransientError(f"{type(e).__name__}: {e}") from e
+
+    async def close(self) -> None:
+        """Let the session go."""
+        if self._session is not None:
+            await self._session.close()
+
+
+class OpenAIEngine:
+    """One chat completion a request; JSON Schema where the stage has one."""
+
+    def __init__(self, config: EngineSection) -> None:
+        assert config.base_url is not None  # config refuses it
+        self._endpoint = Endpoint(config.base_url, config.api_key_env, config.request_timeout_s)
+        self._extra = config.extra
+
+    async def generate(self, request: Request) -> Completion:
+        """See :class:`~llmpedia.engines.base.Engine`."""
+        status, data = await self._endpoint.post("chat/completions", self._body(request))
+        if status >= 400:
+            return Completion(error=f"engine: HTTP {status}: {error_message(data)}")
+        try:
+            choice, usage = data["choices"][0], data.get("usage") or {}
+            return Completion(
+                text=choice["message"].get("content") or "",
+                finish_reason=choice.get("finish_reason"),
+                prompt_tokens=usage.get("prompt_tokens"),
+                completion_tokens=usage.get("completion_tokens"),
+            )
+        except (KeyError, IndexError, TypeError, AttributeError) as e:
+            raise TransientError(f"answer without a choice ({type(e).__name__})") from e
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        body = {"model": request.model, "messages": request.chat(), **self._extra}
+        body.update({k: v for k, v in json.loads(request.sampling).items() if v is not None})
+        schema = json.loads(request.constraint).get("json_schema") if request.constraint else None
+        if schema is not None:
+            named = {"name": request.stage, "schema": schema, "strict": True}
+            body["response_format"] = {"type": "json_schema", "json_schema": named}
+        return body
+
+    async def close(self) -> None:
+        """Let the session go."""
+        await self._endpoint.close()
+
+
+def _auth(api_key_env: str | None) -> dict[str, str]:
+    if api_key_env is None:
+        return {}
+    key = os.environ.get(api_key_env)
+    if not key:
+        raise ConfigError(f"api_key_env = {api_key_env!r}: this environment variable is not set; set it to the endpoint's key")
+    return {"Authorization": f"Bearer {key}"}
+
+
+def _retry_after(value: str | None) -> float | None:
+    try:
+        return max(0.0, float(value)) if value else None
+    except ValueError:
+        return None
+
+
+def error_message(data: dict[str, Any]) -> str:
+    error = data.get("error")
+    text = error.get("message") if isinstance(error, dict) else error or data
+    return " ".join(str(text).split())[:300]

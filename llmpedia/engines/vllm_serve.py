@@ -1,0 +1,224 @@
+"""vLLM's AsyncLLM in a Ray Serve deployment of our own, shared by all stages of all waves.
+
+Why not ``ray.data.llm``: its engine stage starts anew in every execution and leaks placement groups with tensor parallelism;
+its Serve stage fails the pipeline when the engine dies (docs/design/engine.md). A request travels as one JSON string, since
+Arrow merges the dicts of different rows.
+"""
+
+import asyncio
+import json
+import os
+import time
+import uuid
+from typing import Any
+
+from llmpedia.config import EngineSection
+from llmpedia.engines.base import TransientError
+from llmpedia.engines.packaged import resolve_model
+from llmpedia.errors import EngineError
+from llmpedia.stages import Completion, Request
+
+DEPLOYMENT = "engine"
+_KV_CACHE_GB_ON_CPU = "1"
+
+
+def app_name(config: EngineSection) -> str:
+    """Serve application of a model; a restarted driver finds a running engine by it."""
+    return "llmpedia-" + "".join(c if c.isalnum() else "-" for c in config.model).strip("-").lower()
+
+
+class EngineReplica:
+    """One engine. Dies with its engine process, so that Serve replaces it at once instead of after three failed checks."""
+
+    def __init__(self, engine_args: dict[str, Any]) -> None:
+        from vllm import AsyncEngineArgs
+        from vllm.v1.engine.async_llm import AsyncLLM
+
+        self._engine = AsyncLLM.from_engine_args(AsyncEngineArgs(**engine_args))
+        self._tokenizer = self._engine.get_tokenizer()
+        self._context = int(engine_args["max_model_len"])
+
+    async def check_health(self) -> None:
+        """Raises once the engine process is gone."""
+        await self._engine.check_health()
+
+    async def generate(self, raw: str) -> str:
+        """One request (JSON) to one completion (JSON)."""
+        from vllm.v1.engine.exceptions import EngineDeadError
+
+        try:
+            return json.dumps(await self._generate(json.loads(raw)))
+        except EngineDeadError:
+            os._exit(1)
+
+    async def _generate(self, request: dict[str, Any]) -> dict[str, Any]:
+        from vllm import SamplingParams, TokensPrompt
+        from vllm.sampling_params import StructuredOutputsParams
+
+        ids = self._tokenizer.apply_chat_template(
+            request["messages"], add_generation_prompt=True, tokenize=True, return_dict=False
+        )
+        sampling = request["sampling"]
+        room = self._context - len(ids)
+        if room < sampling["max_tokens"]:
+            need = f"{len(ids)} prompt tokens + {sampling['max_tokens']} of the stage"
+            return {"error": f"engine: context_overflow: {need} are more than engine.context_tokens = {self._context}"}
+        try:
+            bound = _structured(StructuredOutputsParams, request["constraint"])
+            params = SamplingParams(**sampling, structured_outputs=bound)
+            final = None
+            async for out in self._engine.generate(TokensPrompt(prompt_token_ids=ids), params, request_id=uuid.uuid4().hex):
+                final = out
+        except ValueError as e:  # vLLM's word for a request that can never be served
+            return {"error": f"engine: rejected: {' '.join(str(e).split())[:300]}"}
+        assert final is not None
+        answer = final.outputs[0]
+        return {
+            "text": answer.text,
+            "finish_reason": answer.finish_reason,
+            "prompt_tokens": len(ids),
+            "completion_tokens": len(answer.token_ids),
+        }
+
+
+def _structured(kind: Any, constraint: dict[str, Any] | None) -> Any:
+    if constraint is None:
+        return None
+    schema = constraint.get("json_schema")
+    # as text: a parsed schema may come back with its keys in another order, and their order binds the answer's
+    return kind(json=json.dumps(schema)) if schema is not None else kind(grammar=constraint["grammar"])
+
+
+class VllmEngine:
+    """The client side: a handle to the deployment."""
+
+    def __init__(self, config: EngineSection) -> None:
+        from ray import serve
+
+        self._handle = serve.get_deployment_handle(DEPLOYMENT, app_name(config))
+        self._timeout = config.request_timeout_s
+
+    async def generate(self, request: Request) -> Completion:
+        """See :class:`~llmpedia.engines.base.Engine`. Every failure of the call itself is transient: the replica comes back."""
+        sampling = json.loads(request.sampling)
+        sampling.pop("reasoning_effort")
+        constraint = json.loads(request.constraint) if request.constraint else None
+        raw = json.dumps({"messages": request.chat(), "constraint": constraint, "sampling": sampling})
+        try:
+            answer = await asyncio.wait_for(_awaited(self._handle.generate.remote(raw)), self._timeout)
+        except Exception as e:
+            raise TransientError(f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}") from e
+        return Completion(**json.loads(answer))
+
+    async def close(self) -> None:
+        """Nothing to let go."""
+
+
+async def _awaited(response: Any) -> Any:
+    return await response
+
+
+def engine_args(config: EngineSection, model: str) -> dict[str, Any]:
+    """What vLLM is started with; ``engine.extra`` wins."""
+    args: dict[str, Any] = {
+        "model": model,
+        "dtype": config.dtype,
+        "max_model_len": config.context_tokens,
+        "max_num_seqs": config.sequences,
+        "seed": config.seed,
+        "tensor_parallel_size": config.tensor_parallel,
+        "pipeline_parallel_size": config.pipeline_parallel,
+    }
+    if config.accelerator == "cpu":
+        args["enforce_eager"] = True
+    elif config.gpus > 1:
+        args["distributed_executor_backend"] = "ray"
+    return {**args, **config.extra}
+
+
+def placement(config: EngineSection) -> dict[str, Any]:
+    """Serve options that place one replica.
+
+    On GPUs the replica's actor asks for nothing and sits in the first of one-GPU bundles; vLLM's ranks take the GPUs (vLLM
+    refuses bundles with more). Tensor parallel ranks must share a node; pipeline stages may lie on several.
+    """
+    if config.accelerator == "cpu":
+        threads = str(os.cpu_count() or 1)
+        env = {"VLLM_CPU_KVCACHE_SPACE": _KV_CACHE_GB_ON_CPU, "OMP_NUM_THREADS": threads}
+        env = {k: os.environ.get(k, v) for k, v in env.items()}
+        return {"ray_actor_options": {"num_cpus": 1, "runtime_env": {"env_vars": env}}}
+    return {
+        "ray_actor_options": {"num_cpus": 0, "num_gpus": 0},
+        "placement_group_bundles": bundles(config),
+        "placement_group_strategy": "STRICT_PACK" if config.pipeline_parallel == 1 else "PACK",
+    }
+
+
+def bundles(config: EngineSection) -> list[dict[str, float]]:
+    """One bundle a GPU of one replica."""
+    bundle: dict[str, float] = {"GPU": 1, "CPU": 1}
+    if config.accelerator != "gpu":
+        bundle[f"accelerator_type:{config.accelerator}"] = 0.001
+    return [dict(bundle) for _ in range(config.gpus)]
+
+
+def start(config: EngineSection) -> bool:
+    """Have the engine running; True if it was started here, False if it already ran.
+
+    Raises:
+        EngineError: it does not come up, with its own last words.
+    """
+    from ray import serve
+
+    serve.start(proxy_location="Disabled")
+    name = app_name(config)
+    if _status(name) == "RUNNING":
+        return False
+    least, most = config.replicas
+    replica = serve.deployment(EngineReplica).options(
+        name=DEPLOYMENT,
+        max_ongoing_requests=config.sequences * 2,
+        autoscaling_config={"min_replicas": least, "max_replicas": most, "target_ongoing_requests": config.sequences},
+        health_check_period_s=5,
+        health_check_timeout_s=60,
+        graceful_shutdown_timeout_s=10,
+        **placement(config),
+    )
+    app = replica.bind(engine_args(config, resolve_model(config.model)))
+    serve.run_many([serve.RunTarget(target=app, name=name, route_prefix=None)], wait_for_applications_running=False)
+    _await_running(name, config.start_timeout_s)
+    return True
+
+
+def _await_running(name: str, timeout_s: float) -> None:
+    from ray import serve
+
+    end = time.monotonic() + timeout_s
+    while (status := _status(name)) != "RUNNING":
+        if status in ("DEPLOY_FAILED", "UNHEALTHY") or time.monotonic() > end:
+            app = serve.status().applications[name]
+            words = [app.message, *(d.message for d in app.deployments.values())]
+            serve.delete(name)
+            raise EngineError(f"engine: {name} did not start ({status}): {_last_words(words)}")
+        time.sleep(0.5)
+
+
+def _last_words(messages: list[str]) -> str:
+    """The line of a remote traceback that says what went wrong."""
+    lines = [line.strip() for m in messages for line in m.splitlines() if line.strip()]
+    telling = [line for line in lines if "Error" in line or "error" in line]
+    return (telling or lines or ["no message"])[-1][:400]
+
+
+def _status(name: str) -> str | None:
+    from ray import serve
+
+    app = serve.status().applications.get(name)
+    return None if app is None else str(app.status.value)
+
+
+def stop(config: EngineSection) -> None:
+    """Take the engine down."""
+    from ray import serve
+
+    serve.delete(app_name(config))

@@ -1,0 +1,1 @@
+"""Entities: canonical keys, loop forms, the committed index, arbitration."""

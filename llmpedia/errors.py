@@ -1,0 +1,31 @@
+"""The errors a user can meet, and the exit code each one ends a command with.
+
+A message is one line: the setting or thing at fault, its value, the rule, the way out. A failure of a single row is not
+an exception here; it is the row's ``error`` column.
+"""
+
+EXIT_DONE = 0
+EXIT_FINDING = 1
+EXIT_BAD_INPUT = 2
+EXIT_ENGINE = 3
+EXIT_INTERRUPTED = 130
+
+
+class LlmpediaError(Exception):
+    """Base of all errors that end a command with one line and no traceback."""
+
+    exit_code = EXIT_BAD_INPUT
+
+
+class ConfigError(LlmpediaError):
+    """A setting is unknown, of the wrong type or impossible."""
+
+
+class InputError(LlmpediaError):
+    """A file or folder given to a command cannot be used as it is."""
+
+
+class EngineError(LlmpediaError):
+    """No completion or embedding can be had; the run is unharmed and resumes."""
+
+    exit_code = EXIT_ENGINE

@@ -1,0 +1,1 @@
+"""The walk: frontier -> wave -> commit (DESIGN section 4)."""

@@ -1,0 +1,213 @@
+"""A stage is one LLM step: a prompt, the constraint on its answer, and a parser from answer to value.
+
+The same stage runs against every engine. :func:`ask` is the only way a question is put: it renders, completes, parses, and
+asks once more when the answer cannot be used. A failure is a value (``Reply.error``), never an exception.
+"""
+
+import hashlib
+import json
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from llmpedia.config import Config, StageName
+from llmpedia.prompts import Prompt
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """What decoding is bound to: a JSON Schema or an EBNF grammar."""
+
+    json_schema: dict[str, Any] | None = None
+    grammar: str | None = None
+
+    def dumps(self) -> str | None:
+        """Canonical JSON; None for free text."""
+        if self.json_schema is not None:
+            return json.dumps({"json_schema": self.json_schema}, ensure_ascii=False)
+        return json.dumps({"grammar": self.grammar}, ensure_ascii=False) if self.grammar is not None else None
+
+
+@dataclass(frozen=True)
+class Request:
+    """One question to a model, whole: what it is keyed by is what is sent."""
+
+    stage: str
+    model: str
+    messages: tuple[tuple[str, str], ...]
+    constraint: str | None
+    sampling: str
+
+    @cached_property
+    def key(self) -> str:
+        """sha256 (hex) of everything that could change the answer."""
+        whole = [self.stage, self.model, self.messages, self.constraint, self.sampling]
+        return hashlib.sha256(json.dumps(whole, ensure_ascii=False).encode()).hexdigest()
+
+    def chat(self) -> list[dict[str, str]]:
+        """The messages as chat endpoints take them."""
+        return [{"role": role, "content": content} for role, content in self.messages]
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What came back. ``error`` null means that ``text`` is an answer, cut off if ``finish_reason`` is ``length``."""
+
+    text: str = ""
+    finish_reason: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    error: str | None = None
+
+
+class Completer(Protocol):
+    """Anything that answers requests durably; see ``engines.client``."""
+
+    async def complete(self, request: Request) -> Completion:
+        """Answer one request; what comes back is already in the journal."""
+        ...
+
+
+class AnswerError(Exception):
+    """The answer breaks the stage's contract; the message says how."""
+
+
+class Stage(ABC, Generic[Q, A]):
+    """One LLM step. Subclasses say what the prompt is filled with, what binds the answer and how it is read."""
+
+    name: ClassVar[StageName]
+
+    def __init__(self, config: Config, prompt: Prompt, persona: str) -> None:
+        """``persona``: the instruction text set at the system level of every stage."""
+        self.config = config
+        self.prompt = prompt
+        self.persona = persona
+        self.settings = config.stage(self.name)
+
+    @abstractmethod
+    def values(self, question: Q) -> dict[str, str]:
+        """Placeholder -> text."""
+
+    @abstractmethod
+    def constraint(self, question: Q) -> Constraint:
+        """What binds the answer."""
+
+    @abstractmethod
+    def parse(self, question: Q, text: str) -> A:
+        """The answer's value.
+
+        Raises:
+            AnswerError: the answer cannot be used.
+        """
+
+    def request(self, question: Q, rejected: tuple[str, str] | None = None) -> Request:
+        """The question as it is sent; ``rejected`` is (previous answer, why it could not be used)."""
+        values = {**self.values(question), "persona_block": self.persona}
+        messages = self.prompt.render(values, with_example=self.config.run.examples)
+        if rejected:
+            answer, why = rejected
+            messages.append(("assistant", answer[:500] or "(empty)"))
+            messages.append(("user", f"That answer cannot be used: {why}. Answer again, exactly in the form asked for."))
+        sampling = {
+            "temperature": self.settings.temperature,
+            "max_tokens": self.settings.max_tokens,
+            "seed": self.config.engine.seed,
+            "reasoning_effort": self.settings.reasoning_effort,
+        }
+        return Request(
+            stage=self.name,
+            model=str(self.settings.model),
+            messages=tuple(messages),
+            constraint=self.constraint(question).dumps(),
+            sampling=json.dumps(sampling),
+        )
+
+
+@dataclass
+class Reply(Generic[A]):
+    """A stage's value or error, with every completion it took, in order asked."""
+
+    value: A | None = None
+    error: str | None = None
+    completions: list[tuple[Request, Completion]] = field(default_factory=list)
+
+    @property
+    def key(self) -> str:
+        """Key of the completion that decided."""
+        return self.completions[-1][0].key
+
+
+async def ask(client: Completer, stage: Stage[Q, A], question: Q) -> Reply[A]:
+    """Put one question; a malformed answer is asked again ``retries.malformed`` times with the reason."""
+    reply: Reply[A] = Reply()
+    rejected = None
+    for _ in range(1 + stage.config.retries.malformed):
+        request = stage.request(question, rejected)
+        completion = await client.complete(request)
+        reply.completions.append((request, completion))
+        if completion.error is not None:
+            reply.error = completion.error
+            return reply
+        try:
+            reply.value = stage.parse(question, answer_text(completion))
+        except AnswerError as e:
+            reply.error = str(e)
+            rejected = (completion.text, reply.error)
+            continue
+        reply.error = None
+        return reply
+    return reply
+
+
+_THINK = re.compile(r"^\s*<think>.*?</think>", re.DOTALL)
+
+
+def answer_text(completion: Completion) -> str:
+    """The answer without the model's ``<think>`` block.
+
+    Raises:
+        AnswerError: cut off, empty, or thought without an end.
+    """
+    if completion.finish_reason == "length":
+        raise AnswerError("truncated: the token budget ended before the answer did")
+    text = _THINK.sub("", completion.text, count=1).strip()
+    if text.startswith("<think>"):
+        raise AnswerError("truncated: the <think> block never ends")
+    if not text:
+        raise AnswerError("empty answer")
+    return text
+
+
+class Pairs(dict[str, Any]):
+    """A JSON object that remembers repeated keys: ``pairs`` has every (key, value) in order."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self.pairs = pairs
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=Pairs)
+
+
+def parse_object(text: str) -> Pairs:
+    """The first JSON object in an answer, with or without fences or prose around it.
+
+    Raises:
+        AnswerError: there is none.
+    """
+    start = text.find("{")
+    while start >= 0:
+        try:
+            value, _ = _DECODER.raw_decode(text, start)
+        except (json.JSONDecodeError, RecursionError):
+            start = text.find("{", start + 1)
+            continue
+        if isinstance(value, Pairs):
+            return value
+        start = text.find("{", start + 1)
+    raise AnswerError("no JSON object in the answer")

@@ -1,0 +1,145 @@
+"""A folder on any filesystem that pyarrow opens (local, S3, GCS), with the one guarantee a run needs: atomic writes.
+
+Locally a write is a synced temporary file renamed into place; on an object store one PUT is atomic by itself.
+"""
+
+import errno
+import os
+import uuid
+from pathlib import Path
+
+import pyarrow.fs as pafs
+
+from llmpedia.errors import InputError
+
+_HINTS = {
+    errno.ENOSPC: "free space, then start again: the run resumes",
+    errno.EDQUOT: "free space, then start again: the run resumes",
+    errno.EROFS: "choose a folder that can be written",
+    errno.EACCES: "choose a folder that can be written",
+    errno.EPERM: "choose a folder that can be written",
+}
+
+
+class Folder:
+    """Files by their path relative to ``uri`` (a local path or a URI such as ``s3://bucket/run``)."""
+
+    def __init__(self, uri: str | Path) -> None:
+        self.uri = str(uri)
+        try:
+            if "://" in self.uri:
+                self._fs, self._root = pafs.FileSystem.from_uri(self.uri)
+            else:
+                self._fs, self._root = pafs.LocalFileSystem(), str(Path(self.uri).absolute())
+        except (OSError, ValueError) as e:
+            raise InputError(f"run folder {self.uri}: cannot be opened ({_first_line(e)}); give a local path or an s3:// or gs:// URI") from e
+        self._local = isinstance(self._fs, pafs.LocalFileSystem)
+
+    def path(self, name: str) -> str:
+        """The path that readers of this filesystem take."""
+        return f"{self._root}/{name}"
+
+    @property
+    def filesystem(self) -> pafs.FileSystem:
+        """For pyarrow readers."""
+        return self._fs
+
+    def read(self, name: str) -> bytes:
+        """Whole content.
+
+        Raises:
+            FileNotFoundError: no such file.
+            InputError: it cannot be read.
+        """
+        try:
+            with self._fs.open_input_file(self.path(name)) as f:
+                data: bytes = f.read()
+                return data
+        except FileNotFoundError:
+            raise
+        except OSError as e:
+            raise InputError(f"{self.path(name)}: cannot be read ({_first_line(e)})") from e
+
+    def write(self, name: str, data: bytes) -> None:
+        """Whole content, atomically and durably; readers see the old file or the new one.
+
+        Raises:
+            InputError: the disk is full, the folder is read-only, or another write error.
+        """
+        try:
+            if self._local:
+                _write_local(self.path(name), data)
+            else:
+                with self._fs.open_output_stream(self.path(name)) as f:
+                    f.write(data)
+        except OSError as e:
+            hint = _HINTS.get(e.errno or 0, "see the reason; nothing was committed by halves")
+            raise InputError(f"{self.path(name)}: cannot be written ({_first_line(e)}); {hint}") from e
+
+    def create(self, name: str, data: bytes) -> bool:
+        """Write only if no such file is there; False if there is. Exclusive locally, best effort on an object store."""
+        if not self._local:
+            if self.exists(name):
+                return False
+            self.write(name, data)
+            return True
+        try:
+            os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+            fd = os.open(self.path(name), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+        except FileExistsError:
+            return False
+        except OSError as e:
+            hint = _HINTS.get(e.errno or 0, "see the reason")
+            raise InputError(f"{self.path(name)}: cannot be written ({_first_line(e)}); {hint}") from e
+        with os.fdopen(fd, "wb") as f:
+            f.write(data)
+        return True
+
+    def exists(self, name: str) -> bool:
+        """True for a file or a folder."""
+        return bool(self._fs.get_file_info(self.path(name)).type != pafs.FileType.NotFound)
+
+    def size(self, name: str) -> int | None:
+        """Bytes; None if there is no such file."""
+        info = self._fs.get_file_info(self.path(name))
+        return info.size if info.type == pafs.FileType.File else None
+
+    def list(self, name: str, recursive: bool = False) -> list[str]:
+        """Relative paths of the files under a folder, sorted; temporary files left out; empty if there is no folder."""
+        selector = pafs.FileSelector(self.path(name), recursive=recursive, allow_not_found=True)
+        found = self._fs.get_file_info(selector)
+        cut = len(self._root) + 1
+        return sorted(i.path[cut:] for i in found if i.type == pafs.FileType.File and not i.base_name.startswith(".tmp-"))
+
+    def remove(self, name: str) -> None:
+        """Remove a file or a folder with all it holds; nothing if there is none."""
+        info = self._fs.get_file_info(self.path(name))
+        if info.type == pafs.FileType.Directory:
+            self._fs.delete_dir(self.path(name))
+        elif info.type == pafs.FileType.File:
+            self._fs.delete_file(self.path(name))
+
+
+def _write_local(path: str, data: bytes) -> None:
+    folder = os.path.dirname(path)
+    os.makedirs(folder, exist_ok=True)
+    tmp = f"{folder}/.tmp-{uuid.uuid4().hex}"
+    try:
+        with open(tmp, "wb") as f:
+            f.write(data)
+            f.flush()
+            os.fsync(f.fileno())
+        os.replace(tmp, path)
+    except OSError:
+        if os.path.exists(tmp):
+            os.unlink(tmp)
+        raise
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

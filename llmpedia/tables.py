@@ -1,0 +1,149 @@
+"""Every table that a run stores, column by column.
+
+A table lies at ``tables/NAME/wave=00007/part.parquet``; ``wave`` is the partition's column and is not repeated in the file.
+Row order inside a file is part of the format: it follows (subject order, link order), never arrival.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any
+
+import pyarrow as pa
+
+
+class Fate(StrEnum):
+    """Where a candidate ended; each ends in exactly one (DESIGN section 4)."""
+
+    SELF_OR_LOOP = "self_or_loop"
+    LOW_LINK_SCORE = "low_link_score"
+    KNOWN = "known"
+    NER_REJECTED = "ner_rejected"
+    NER_LOW_CONFIDENCE = "ner_low_confidence"
+    NER_OMITTED = "ner_omitted"
+    WAVE_DUPLICATE = "wave_duplicate"
+    DUPLICATE = "duplicate"
+    ARBITRATION_FAILED = "arbitration_failed"
+    DEPTH_CAP = "depth_cap"
+    SUBJECT_CAP = "subject_cap"
+    QUEUED = "queued"
+    STAGE_ERROR = "stage_error"
+
+
+CAP_FATES = frozenset({Fate.DEPTH_CAP, Fate.SUBJECT_CAP})
+
+
+def _schema(columns: dict[str, tuple[pa.DataType, str]]) -> pa.Schema:
+    return pa.schema([pa.field(name, kind, metadata={"doc": doc}) for name, (kind, doc) in columns.items()])
+
+
+_STRING, _INT, _ID = pa.string(), pa.int32(), pa.int64()
+
+ENTITIES = _schema(
+    {
+        "entity_id": (_ID, "running number in commit order, from 0; the subject_id once it is walked"),
+        "key": (_STRING, "canonical key; unique over entities and aliases"),
+        "name": (_STRING, "first surface form"),
+        "hop": (_INT, "distance from the seed; the parent's plus 1"),
+        "parent_id": (_ID, "subject whose article named it; null for a seed"),
+        "sentence": (_STRING, "sentence of the parent's article that names it; null for a seed"),
+        "embedding": (pa.list_(pa.float32()), "unit vector of the name; null where no index is kept (mode titles)"),
+    }
+)
+
+SUBJECTS = _schema(
+    {
+        "subject_id": (_ID, "entity_id"),
+        "position": (_INT, "order in the wave"),
+        "name": (_STRING, ""),
+        "hop": (_INT, ""),
+        "visit": (_STRING, "generate: an article was asked for; expand: its stored article is expanded after a cap was raised"),
+        "error_stage": (_STRING, "stage that failed; null: none"),
+        "error": (_STRING, "what failed; null: an article was written"),
+        "expanded": (pa.bool_(), "its links were processed and none ended at a cap (paper, appendix H.5)"),
+        "candidates": (_INT, "rows of the candidates table in this wave"),
+    }
+)
+
+ARTICLES = _schema(
+    {
+        "subject_id": (_ID, ""),
+        "name": (_STRING, ""),
+        "hop": (_INT, ""),
+        "outline": (pa.list_(_STRING), "section headings asked for, in order"),
+        "fact_sheet": (_STRING, "self-grounding answer as JSON; null when off"),
+        "wikitext": (_STRING, "the article as the model wrote it"),
+        "lead": (_STRING, "plain text before the first heading"),
+        "words": (_INT, "words of the plain text"),
+        "links": (_INT, "wikilinks to article titles, mentions counted (raw links)"),
+        "other_links": (_INT, "wikilinks that name no article: files, categories, other wikis, anchors, empty"),
+        "sections_missing": (pa.list_(_STRING), "headings asked for and not written"),
+        "sections_extra": (pa.list_(_STRING), "level-2 headings written and not asked for"),
+        "outline_completion": (_STRING, "completions.key of the outline"),
+        "completion": (_STRING, "completions.key of the article"),
+    }
+)
+
+CANDIDATES = _schema(
+    {
+        "candidate_id": (_ID, "running number in commit order, from 0"),
+        "parent_id": (_ID, "subject whose article links it; null for a seed"),
+        "position": (_INT, "order of first mention in the article"),
+        "key": (_STRING, "canonical key; unique within the parent's visit"),
+        "name": (_STRING, "first surface form"),
+        "mentions": (_INT, "links of the article with this key"),
+        "score": (pa.float32(), "highest link score, calibrated prompting; null: none given"),
+        "sentence": (_STRING, "sentence of the first mention, plain text"),
+        "fate": (_STRING, "one of tables.Fate"),
+        "reason": (_STRING, "for stage_error and arbitration_failed: what failed"),
+        "entity_id": (_ID, "queued: the new entity; known, wave_duplicate, duplicate: the one it is; else null"),
+        "ner_confidence": (pa.float32(), "calibrated prompting; null: none given"),
+        "similarity": (pa.float32(), "cosine to the nearest neighbour at or above the threshold; null: none"),
+        "ner_completion": (_STRING, "completions.key that decided it; null: never asked"),
+        "arbitration_completion": (_STRING, "completions.key that decided it; null: never asked"),
+    }
+)
+
+ALIASES = _schema(
+    {
+        "key": (_STRING, "canonical key; unique over entities and aliases"),
+        "name": (_STRING, "surface form"),
+        "entity_id": (_ID, "the entity it names"),
+        "candidate_id": (_ID, "the candidate that was found to be a duplicate"),
+    }
+)
+
+COMPLETIONS = _schema(
+    {
+        "key": (_STRING, "sha256 of stage, model, messages, constraint and sampling"),
+        "stage": (_STRING, ""),
+        "subject_id": (_ID, "subject it was asked for (arbitration: the candidate's parent; null for a seed)"),
+        "model": (_STRING, ""),
+        "messages": (_STRING, "the rendered prompt: JSON list of {role, content}"),
+        "constraint": (_STRING, "JSON of the JSON Schema or grammar that bound the answer; null: free text"),
+        "sampling": (_STRING, "JSON of temperature, max_tokens, seed, reasoning_effort"),
+        "text": (_STRING, "the raw answer"),
+        "finish_reason": (_STRING, "stop, length, ...; null: errored"),
+        "prompt_tokens": (_INT, "null: not told by the engine"),
+        "completion_tokens": (_INT, "null: not told by the engine"),
+        "error": (_STRING, "null: an answer came"),
+    }
+)
+
+TABLES: dict[str, pa.Schema] = {
+    "entities": ENTITIES,
+    "subjects": SUBJECTS,
+    "articles": ARTICLES,
+    "candidates": CANDIDATES,
+    "aliases": ALIASES,
+    "completions": COMPLETIONS,
+}
+
+
+def table(name: str, rows: Iterable[dict[str, Any]]) -> pa.Table:
+    """Rows as the table ``name``; a missing or unknown column is a ``KeyError``/``ValueError``, never a silent null."""
+    schema = TABLES[name]
+    rows = list(rows)
+    unknown = {k for row in rows for k in row} - set(schema.names)
+    if unknown:
+        raise ValueError(f"table {name}: unknown columns {sorted(unknown)}")
+    return pa.table({f.name: pa.array([row[f.name] for row in rows], f.type) for f in schema}, schema=schema)
