@@ -6,7 +6,7 @@ from llmpedia.stages import Completion, Request
 
 
 class TransientError(Exception):
-    """This try failed for a reason that may pass (overload, a dying replica, a cut connection); ``wait_s`` if one was asked for."""
+    """A try failed for a reason that may pass: overload, a dying replica, a cut connection. ``wait_s``: the wait asked for."""
 
     def __init__(self, message: str, wait_s: float | None = None) -> None:
         super().__init__(message)

@@ -122,9 +122,9 @@ def check_placement(config: Config, nodes: list[dict[str, Any]]) -> None:
         kind = engine.accelerator if engine.accelerator != "gpu" else "any kind"
         raise EngineError(
             f"engine: {engine.replicas[0]} replica(s) of tensor_parallel {engine.tensor_parallel} x pipeline_parallel "
-            f"{engine.pipeline_parallel} need {engine.gpus * engine.replicas[0]} GPUs ({kind}), each tensor-parallel group on one "
-            f"node; available: {_available(nodes)}; lower engine.tensor_parallel or replicas, or set ray.autoscaling to true where "
-            "the cluster adds nodes"
+            f"{engine.pipeline_parallel} need {engine.gpus * engine.replicas[0]} GPUs ({kind}), each tensor-parallel group on "
+            f"one node; available: {_available(nodes)}; lower engine.tensor_parallel or replicas, or set ray.autoscaling to true "
+            "where the cluster adds nodes"
         )
 
 

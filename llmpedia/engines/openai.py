@@ -1,6 +1,5 @@
 """Chat completions of any OpenAI-compatible endpoint (OpenAI, vLLM, Serve and others), and the HTTP under them."""
 
-import asyncio
 import json
 import os
 from typing import Any
@@ -39,7 +38,7 @@ class Endpoint:
                     raise TransientError(f"HTTP {response.status}", _retry_after(response.headers.get("Retry-After")))
                 data = json.loads(await response.read())
                 return response.status, data if isinstance(data, dict) else {"value": data}
-        except (aiohttp.ClientError, asyncio.TimeoutError, ValueError) as e:
+        except (aiohttp.ClientError, TimeoutError, ValueError) as e:
             raise TransientError(f"{type(e).__name__}: {e}") from e
 
     async def close(self) -> None:
@@ -103,6 +102,7 @@ def _retry_after(value: str | None) -> float | None:
 
 
 def error_message(data: dict[str, Any]) -> str:
+    """The endpoint's own words for an error, in one line."""
     error = data.get("error")
     text = error.get("message") if isinstance(error, dict) else error or data
     return " ".join(str(text).split())[:300]

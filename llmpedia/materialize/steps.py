@@ -192,7 +192,7 @@ class Ner(Stage[Phrases, dict[str, Decision]]):
         decision: dict[str, Any] = {"type": "boolean"}
         if self._calibrated:
             decision = _object({"is_ne": {"type": "boolean"}, "confidence": {"type": "number"}})
-        return Constraint(json_schema=_object({p: decision for p in phrases}))
+        return Constraint(json_schema=_object(dict.fromkeys(phrases, decision)))
 
     def parse(self, question: Phrases, text: str) -> dict[str, Decision]:
         """Phrase as asked -> decision. Phrases renamed beyond spelling and phrases decided both ways are left out."""
@@ -214,7 +214,10 @@ _NER_ANSWERS = {
     ("keyed", False): 'Answer with JSON only, one key a phrase: {"<phrase>": true or false, ...}',
     ("keyed", True): 'Answer with JSON only, one key a phrase: {"<phrase>": {"is_ne": true or false, "confidence": 0.0}, ...}',
     ("rows", False): 'Answer with JSON only: {"phrases": [{"phrase": "<phrase>", "is_ne": true or false}, ...]}',
-    ("rows", True): 'Answer with JSON only: {"phrases": [{"phrase": "<phrase>", "is_ne": true or false, "confidence": 0.0}, ...]}',
+    (
+        "rows",
+        True,
+    ): 'Answer with JSON only: {"phrases": [{"phrase": "<phrase>", "is_ne": true or false, "confidence": 0.0}, ...]}',
 }
 
 

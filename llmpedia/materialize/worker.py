@@ -80,9 +80,7 @@ class SubjectWorker:
         self._stages = Stages.of(self._config)
         self._upto, self._index = upto, index
         writer = ray.get_runtime_context().get_worker_id()[:12]
-        self._client = make_client(
-            make_engine(self._config), self._config, run_uri, wave, writer, self._config.waves.workers
-        )
+        self._client = make_client(make_engine(self._config), self._config, run_uri, wave, writer, self._config.waves.workers)
 
     async def __call__(self, batch: pa.Table) -> AsyncIterator[pa.Table]:
         """Subjects in, visits out."""

@@ -32,7 +32,9 @@ class Folder:
             else:
                 self._fs, self._root = pafs.LocalFileSystem(), str(Path(self.uri).absolute())
         except (OSError, ValueError) as e:
-            raise InputError(f"run folder {self.uri}: cannot be opened ({_first_line(e)}); give a local path or an s3:// or gs:// URI") from e
+            raise InputError(
+                f"run folder {self.uri}: cannot be opened ({_first_line(e)}); give a local path or an s3:// or gs:// URI"
+            ) from e
         self._local = isinstance(self._fs, pafs.LocalFileSystem)
 
     def path(self, name: str) -> str:

@@ -61,7 +61,13 @@ class Lease:
 
     def _content(self) -> bytes:
         started = psutil.Process().create_time()
-        data = {"owner": self._owner, "host": socket.gethostname(), "pid": os.getpid(), "started": started, "renewed": time.time()}
+        data = {
+            "owner": self._owner,
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            "started": started,
+            "renewed": time.time(),
+        }
         return json.dumps(data).encode()
 
     def _renew(self) -> None:

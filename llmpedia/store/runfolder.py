@@ -80,7 +80,9 @@ class Manifest:
         except (ValueError, KeyError, TypeError) as e:
             raise InputError(f"{path}: manifest is not readable ({type(e).__name__}: {e}); restore it from a copy") from e
         if made.digest() != made.sha256:
-            raise InputError(f"{path}: manifest has a wrong checksum; it was altered after it was written; restore it from a copy")
+            raise InputError(
+                f"{path}: manifest has a wrong checksum; it was altered after it was written; restore it from a copy"
+            )
         return made
 
 
@@ -157,7 +159,9 @@ class RunFolder:
             self.manifests.append(manifest)
         beyond = [n for n in self.uncommitted() if int(n.split("wave=")[1][:5]) > len(self.manifests)]
         if beyond:
-            raise InputError(f"{self.folder.path(beyond[0])}: tables of a wave whose manifest is missing; restore {self.uri}/waves")
+            raise InputError(
+                f"{self.folder.path(beyond[0])}: tables of a wave whose manifest is missing; restore {self.uri}/waves"
+            )
 
     def uncommitted(self) -> list[str]:
         """Table files that no manifest names: what a commit cut short has left. The next commit overwrites them."""
@@ -192,7 +196,7 @@ class RunFolder:
         name = table_name(table, wave)
         data = parquet_bytes(rows)
         self.folder.write(name, data)
-        return TableFile(table, name, rows.num_rows, len(data), hashlib.sha256(data).hexdigest(), content_hash(rows))
+        return TableFile(table, name, rows.num_rows, len(data), hashlib.sha256(data).hexdigest(), content_hash(data))
 
     def read(self, table: str, waves: Iterable[int] | None = None, columns: list[str] | None = None) -> pa.Table:
         """Committed rows of a table in commit order, with a ``wave`` column.
@@ -248,20 +252,22 @@ def parquet_bytes(rows: pa.Table) -> bytes:
     return sink.getvalue()
 
 
-def content_hash(rows: pa.Table) -> str:
-    """sha256 (hex) of the rows as an Arrow stream of one batch, without metadata."""
+def content_hash(data: bytes) -> str:
+    """sha256 (hex) of the rows of a Parquet file as an Arrow stream of one batch, without metadata."""
+    rows = pq.read_table(pa.BufferReader(data)).combine_chunks()
     sink = io.BytesIO()
-    plain = rows.combine_chunks().replace_schema_metadata(None)
-    plain = plain.cast(pa.schema([pa.field(f.name, f.type) for f in plain.schema]))
-    with pa.ipc.new_stream(sink, plain.schema) as stream:
-        stream.write_table(plain)
+    schema = pa.schema([pa.field(f.name, f.type) for f in rows.schema])
+    with pa.ipc.new_stream(sink, schema) as stream:
+        stream.write_table(rows.cast(schema))
     return hashlib.sha256(sink.getvalue()).hexdigest()
 
 
 def _same_run(there: dict[str, Any], here: dict[str, Any], uri: str) -> None:
     if there["identity_hash"] != here["identity_hash"]:
         changed = _first_difference(there.get("identity", {}), here["identity"], "")
-        raise InputError(f"{uri}: is a run of other settings ({changed}); give another --run folder, or the settings in its {RUN_FILE}")
+        raise InputError(
+            f"{uri}: is a run of other settings ({changed}); give another --run folder, or the settings in its {RUN_FILE}"
+        )
     if there.get("seeds") != here["seeds"]:
         raise InputError(f"{uri}: its seed titles differ from the ones given now; give another --run folder")
     for name, sha in here["prompts"].items():

@@ -79,7 +79,7 @@ def _check_files(run: RunFolder, manifest: Manifest, report: Report) -> bool:
             continue
         rows = pq.read_table(BufferReader(raw))
         report.need(rows.num_rows == file.rows, f"{path}: {rows.num_rows} rows, its manifest says {file.rows}")
-        report.need(content_hash(rows) == file.content, f"{path}: content differs from what its manifest says")
+        report.need(content_hash(raw) == file.content, f"{path}: content differs from what its manifest says")
         report.checked["files"] += 1
     return len(report.findings) == before
 
@@ -89,7 +89,9 @@ def _entities(manifest: Manifest, rows: dict[str, list[Row]], state: _State, rep
     for row in rows["entities"]:
         n = row["entity_id"]
         report.need(n == len(state.hops), f"{at}: entity {n} where {len(state.hops)} is next")
-        report.need(row["key"] not in state.keys, f"{at}: entity {n} {row['name']!r} has the key of entity {state.keys.get(row['key'])}")
+        report.need(
+            row["key"] not in state.keys, f"{at}: entity {n} {row['name']!r} has the key of entity {state.keys.get(row['key'])}"
+        )
         parent = row["parent_id"]
         known = parent is None or parent < len(state.hops)
         report.need(known, f"{at}: entity {n} has parent {parent}, which is not there")
@@ -98,8 +100,12 @@ def _entities(manifest: Manifest, rows: dict[str, list[Row]], state: _State, rep
         state.hops.append(row["hop"])
         state.keys[row["key"]] = n
     for row in rows["aliases"]:
-        report.need(row["key"] not in state.keys, f"{at}: alias {row['name']!r} has the key of entity {state.keys.get(row['key'])}")
-        report.need(row["entity_id"] < len(state.hops), f"{at}: alias {row['name']!r} names entity {row['entity_id']}, which is not there")
+        report.need(
+            row["key"] not in state.keys, f"{at}: alias {row['name']!r} has the key of entity {state.keys.get(row['key'])}"
+        )
+        report.need(
+            row["entity_id"] < len(state.hops), f"{at}: alias {row['name']!r} names entity {row['entity_id']}, which is not there"
+        )
         state.keys[row["key"]] = row["entity_id"]
 
 
@@ -112,10 +118,14 @@ def _subjects(manifest: Manifest, rows: dict[str, list[Row]], state: _State, rep
     for row in rows["subjects"]:
         n = row["subject_id"]
         report.need(n < len(state.hops), f"{at}: subject {n} is no entity")
-        report.need(per_parent[n] == row["candidates"], f"{at}: subject {n} has {per_parent[n]} candidates, not {row['candidates']}")
+        report.need(
+            per_parent[n] == row["candidates"], f"{at}: subject {n} has {per_parent[n]} candidates, not {row['candidates']}"
+        )
         if row["visit"] == "generate":
             report.need(n not in state.visited, f"{at}: subject {n} {row['name']!r} was generated twice")
-            report.need((row["error"] is None) == (n in written), f"{at}: subject {n} has neither an article nor an error, or both")
+            report.need(
+                (row["error"] is None) == (n in written), f"{at}: subject {n} has neither an article nor an error, or both"
+            )
             state.visited.add(n)
         else:
             report.need(n in state.written, f"{at}: subject {n} is expanded without an article")
@@ -146,13 +156,19 @@ def _candidates(manifest: Manifest, rows: dict[str, list[Row]], state: _State, r
             report.need(pair not in seen, f"{at}: candidate {n} {row['name']!r} is doubled in subject {row['parent_id']}")
             seen.add(pair)
         report.need(fate in set(Fate), f"{at}: candidate {n} has no fate ({fate!r})")
-        report.need((row["entity_id"] is not None) == (fate in _NAMES_ENTITY), f"{at}: candidate {n} ({fate}) and its entity do not agree")
+        report.need(
+            (row["entity_id"] is not None) == (fate in _NAMES_ENTITY), f"{at}: candidate {n} ({fate}) and its entity do not agree"
+        )
         if fate in _NAMES_ENTITY and fate != Fate.DUPLICATE:
             known = state.keys.get(row["key"])
-            report.need(known == row["entity_id"], f"{at}: candidate {n} ({fate}) has a key of entity {known}, not {row['entity_id']}")
+            report.need(
+                known == row["entity_id"], f"{at}: candidate {n} ({fate}) has a key of entity {known}, not {row['entity_id']}"
+            )
         report.need(not _unasked(row), f"{at}: candidate {n} ({fate}) has no completion that decided it")
         for column in ("ner_completion", "arbitration_completion"):
-            report.need(row[column] is None or row[column] in keys, f"{at}: candidate {n}: its {column} is not in the completions")
+            report.need(
+                row[column] is None or row[column] in keys, f"{at}: candidate {n}: its {column} is not in the completions"
+            )
 
 
 def _unasked(row: Row) -> bool:

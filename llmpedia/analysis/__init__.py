@@ -1,0 +1,1 @@
+"""What a run's tables say: the sanitization funnel."""
