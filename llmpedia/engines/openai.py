@@ -42,9 +42,10 @@ class Endpoint:
             raise TransientError(f"{type(e).__name__}: {e}") from e
 
     async def close(self) -> None:
-        """Let the session go."""
+        """Let the session go; the next request opens another."""
         if self._session is not None:
-            await self._session.close()
+            session, self._session = self._session, None
+            await session.close()
 
 
 class OpenAIEngine:

@@ -1,0 +1,23 @@
+"""Shared fixtures: offline hubs, one Ray head a session, scripted engines."""
+
+import os
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("RAY_AUTH_MODE", "disabled")
+
+import pytest
+from harness import Head, ScriptedEngine
+
+
+@pytest.fixture(scope="session")
+def head():
+    head = Head()
+    yield head
+    head.close()
+
+
+@pytest.fixture
+def engine(tmp_path):
+    engine = ScriptedEngine(tmp_path, latency=0.01)
+    yield engine
+    engine.kill()

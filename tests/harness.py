@@ -1,0 +1,143 @@
+"""What the tests on real parts start: a private Ray head, the scripted engine, drivers; all ended by process id."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+import yaml
+
+HERE = Path(__file__).parent
+ENV = {**os.environ, "HF_HUB_OFFLINE": "1", "RAY_AUTH_MODE": "disabled", "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
+
+
+def free_port() -> int:
+    """A free port outside Ray's worker range (10002 to 19999)."""
+    while True:
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+        if not 10000 <= port < 20000:
+            return port
+
+
+def wait_for(port: int, seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with socket.socket() as s:
+            if s.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise TimeoutError(f"nothing listens on port {port}")
+
+
+class Head:
+    """A local Ray cluster of one node, in a session of its own."""
+
+    def __init__(self) -> None:
+        self.port = free_port()
+        self.temp = tempfile.mkdtemp(prefix="lp-ray-", dir="/tmp")
+        command = [str(Path(sys.executable).parent / "ray"), "start", "--head", "--block", f"--port={self.port}"]
+        command += ["--node-ip-address=127.0.0.1", "--num-cpus=16", "--include-dashboard=false", f"--temp-dir={self.temp}"]
+        command += ["--object-store-memory=300000000", "--disable-usage-stats"]
+        self.process = subprocess.Popen(
+            command, env=ENV, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        wait_for(self.port, 60)
+        time.sleep(3)
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def workers(self, title: str) -> list[psutil.Process]:
+        """Worker processes of this head whose title holds ``title``."""
+        found = []
+        for p in psutil.Process(self.process.pid).children(recursive=True):
+            try:
+                if title in " ".join(p.cmdline()):
+                    found.append(p)
+            except psutil.Error:
+                continue
+        return found
+
+    def close(self) -> None:
+        children = psutil.Process(self.process.pid).children(recursive=True)
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+        for p in children:
+            if p.is_running():
+                p.kill()
+
+
+class ScriptedEngine:
+    """The scripted model as a process that can be killed and comes back on its port."""
+
+    def __init__(self, folder: Path, latency: float = 0.0, fail_every: int = 0) -> None:
+        self.port, self.log = free_port(), folder / "requests.log"
+        self.log.touch()
+        self._args = ["--latency", str(latency), "--fail-every", str(fail_every)]
+        self.start()
+
+    def start(self) -> None:
+        command = [sys.executable, str(HERE / "scripted_engine.py"), str(self.port), str(self.log), *self._args]
+        self.process = subprocess.Popen(command)
+        wait_for(self.port)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def asked(self) -> list[str]:
+        return self.log.read_text().split()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+
+def write_config(folder: Path, engine: ScriptedEngine, **sections: dict) -> Path:
+    """A small walk against the scripted engine."""
+    data = {
+        "run": {"seed": "Vannevar Bush"},
+        "caps": {"articles": 60},
+        "waves": {"size": 10, "workers": 2, "rows_per_batch": 1},
+        "article": {"words": 100, "sections": [2, 3]},
+        "engine": {"kind": "openai", "model": "scripted", "base_url": engine.url, "concurrency": 16, "request_timeout_s": 20},
+        "embedding": {"kind": "openai", "model": "scripted", "base_url": engine.url, "batch": 16},
+        "retries": {"attempts": 8, "first_wait_s": 0.2, "max_wait_s": 2.0},
+    }
+    for name, section in sections.items():
+        data[name] = {**data.get(name, {}), **section}
+    path = folder / "config.yaml"
+    path.write_text(yaml.safe_dump(data))
+    return path
+
+
+def llmpedia(*args: str, env: dict | None = None, timeout: float = 300) -> subprocess.CompletedProcess:
+    """Run the command to its end."""
+    command = [sys.executable, "-m", "llmpedia.cli", *args]
+    return subprocess.run(command, env={**ENV, **(env or {})}, capture_output=True, text=True, timeout=timeout, check=False)
+
+
+def start_driver(config: Path, run: Path, head: Head, *args: str) -> subprocess.Popen:
+    """A driver that can be killed."""
+    command = [sys.executable, "-m", "llmpedia.cli", "materialize", str(config), "--run", str(run)]
+    command += ["--set", f"ray.address={head.address}", *args]
+    log = (run.parent / "driver.log").open("a")
+    return subprocess.Popen(command, env=ENV, stdout=log, stderr=log)
+
+
+def fingerprint(run: Path) -> str:
+    """The fingerprint, after ``verify`` has found the run whole."""
+    done = llmpedia("verify", str(run))
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.splitlines()[-1].removeprefix("fingerprint: ")
