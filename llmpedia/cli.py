@@ -3,9 +3,11 @@
 import argparse
 import json
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
@@ -60,20 +62,41 @@ def _materialize(args: argparse.Namespace) -> int:
     config = load_config(args.config, args.set)
     run_uri = args.run_uri or f"runs/{Path(args.config).stem}"
     started = time.monotonic()
-    print(f"run {run_uri}: starting Ray and the engine ({config.engine.model})", file=sys.stderr)
-    with tqdm(total=config.caps.articles, unit="article", smoothing=0.05, mininterval=1) as bar:
+    with tqdm(total=config.caps.articles, unit="article", smoothing=0.05, mininterval=0) as bar, _Heartbeat(bar):
 
         def show(p: Progress) -> None:
             bar.n = p.articles
-            bar.set_postfix_str(f"wave {p.wave}, hop {p.hop}: {p.done}/{p.size}")
-            bar.refresh()
+            bar.set_postfix_str(p.phase)
 
         run = materialize(config, run_uri, show)
         bar.n = run.manifests[-1].facts["totals"]["articles"]
+        bar.set_postfix_str("done")
     totals = run.manifests[-1].facts["totals"]
     print(f"run {run_uri}: {totals['articles']} articles, {totals['entities']} entities in {run.last_wave + 1} commits")
     print(f"{time.monotonic() - started:.0f} s; next: llmpedia verify {run_uri}; llmpedia report {run_uri}")
     return EXIT_DONE
+
+
+class _Heartbeat:
+    """Redraws a bar while its work goes on in silence: each second on a terminal, each ten in a log."""
+
+    def __init__(self, bar: "tqdm[Any]") -> None:
+        self._bar, self._stop = bar, threading.Event()
+        self._every = 1.0 if sys.stderr.isatty() else 10.0
+        self._thread = threading.Thread(target=self._beat, daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *error: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _beat(self) -> None:
+        while not self._stop.wait(self._every):
+            self._bar.refresh()
+            if not sys.stderr.isatty():
+                print(file=sys.stderr)
 
 
 def _verify(args: argparse.Namespace) -> int:

@@ -153,10 +153,14 @@ class EngineSection(Section):
 
 
 class StageSection(Section):
-    """One stage's own sampling; null takes the run's."""
+    """One stage's own sampling; null takes the run's.
+
+    ``frequency_penalty``: keeps a weak model from linking one name over and over.
+    """
 
     model: str | None = None
     temperature: Annotated[float, Field(ge=0.0, le=2.0)] | None = None
+    frequency_penalty: Annotated[float, Field(ge=-2.0, le=2.0)] | None = None
     max_tokens: Positive | None = None
     reasoning_effort: Literal["minimal", "low", "medium", "high"] | None = None
 
@@ -229,6 +233,7 @@ class Config(Section):
         return StageSection(
             model=own.model or self.engine.model,
             temperature=0.0 if own.temperature is None else own.temperature,
+            frequency_penalty=own.frequency_penalty,
             max_tokens=own.max_tokens or MAX_TOKENS[name],
             reasoning_effort=own.reasoning_effort,
         )
@@ -245,7 +250,8 @@ class Config(Section):
 
 # Section -> its keys that belong to a run's identity; empty: all of them.
 IDENTITY: dict[str, tuple[str, ...]] = {
-    "run": (),
+    # not the path of the titles: the seeds themselves are compared
+    "run": ("seed", "mode", "root_topic", "persona", "prompting", "self_grounding", "examples"),
     "waves": ("size",),
     "article": (),
     "entities": (),
@@ -266,6 +272,8 @@ def load_config(path: str | Path, overrides: list[str] | None = None) -> Config:
         text = Path(path).read_text(encoding="utf-8")
     except OSError as e:
         raise ConfigError(f"{path}: cannot be read ({e.strerror}); give the path of a YAML file such as configs/demo.yaml") from e
+    except UnicodeDecodeError as e:
+        raise ConfigError(f"{path}: not UTF-8 text (byte {e.start}); save the file as UTF-8") from e
     try:
         data = yaml.safe_load(text) or {}
     except yaml.YAMLError as e:
@@ -308,7 +316,7 @@ def _apply(data: dict[str, Any], override: str) -> None:
 
 def _one_line(error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
-    path = ".".join(str(p) for p in first["loc"] if not str(p).startswith("function-"))
+    path = ".".join(str(p) for p in first["loc"] if p != "[key]" and not str(p).startswith("function-"))
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "value_error":
         return f"{path}.{message}" if path else message

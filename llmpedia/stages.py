@@ -115,6 +115,7 @@ class Stage(ABC, Generic[Q, A]):
             messages.append(("user", f"That answer cannot be used: {why}. Answer again, exactly in the form asked for."))
         sampling = {
             "temperature": self.settings.temperature,
+            "frequency_penalty": self.settings.frequency_penalty,
             "max_tokens": self.settings.max_tokens,
             "seed": self.config.engine.seed,
             "reasoning_effort": self.settings.reasoning_effort,
@@ -204,7 +205,7 @@ def parse_object(text: str) -> Pairs:
     while start >= 0:
         try:
             value, _ = _DECODER.raw_decode(text, start)
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):  # ValueError: also a number of too many digits
             start = text.find("{", start + 1)
             continue
         if isinstance(value, Pairs):

@@ -23,13 +23,14 @@ _LANGUAGES = frozenset(
 )
 _HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|<nowiki>.*?(?:</nowiki>|\Z)|<ref[^>/]*/>|<ref[^>]*>.*?(?:</ref>|\Z)", re.S | re.I)
 _TOKENS = re.compile(r"\[\[|\]\]|\n\s*\n|\n(?==)")
-_HEADING = re.compile(r"^(={2,6})[ \t]*([^\n]+?)[ \t]*\1[ \t]*$", re.M)
+# The title begins and ends with a visible character (or is missing), so that runs of blanks are not tried in every split.
+_HEADING = re.compile(r"^(={2,6})[ \t]*+([^ \t\n](?:[^\n]*[^ \t\n])?|(?<=[ \t]))[ \t]*\1[ \t]*$", re.M)
 _SCORE = re.compile(r"\s*\(\s*(?:([01]?[.,]\d{1,3})|(\d{1,3})\s*%)\s*\)\s*$")
 _SCORE_AFTER = re.compile(r"\s?\(\s*([01]?[.,]\d{1,3})\s*\)")
 _ANCHOR = re.compile(r"#(?=\w).*$", re.S)
 _TEMPLATE = re.compile(r"\{\{[^{}]*\}\}|\{\|[^{}]*?\|\}", re.S)
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
-_EXTERNAL = re.compile(r"\[https?://\S+\s*([^\]]*)\]")
+_EXTERNAL = re.compile(r"\[https?://[^\s\]]++\s*+([^\]]*+)\]")
 # What is left in brackets once titles are replaced: files, categories, other wikis. Group 1: a caption.
 _OTHER_LINK = re.compile(r"\[\[(?:[^\[\]|]*\|)*([^\[\]|]*)\]\]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
@@ -85,7 +86,7 @@ class Article:
     @cached_property
     def headings(self) -> list[Heading]:
         """All headings in order."""
-        return [Heading(len(m.group(1)), _plain(m.group(2))) for m in _HEADING.finditer(self._text)]
+        return [Heading(len(m.group(1)), Article(m.group(2)).text) for m in _HEADING.finditer(self._text)]
 
     @cached_property
     def text(self) -> str:

@@ -61,8 +61,10 @@ def _model_config(model: str) -> dict[str, Any]:
         file = folder / "config.json"
         if not file.is_file():
             raise EngineError(f"engine.model = {model!r}: {folder} holds no config.json; give a folder in Hugging Face format")
-        data: dict[str, Any] = json.loads(file.read_text())
-        return data
+        try:
+            return dict(json.loads(file.read_text()).items())
+        except (ValueError, AttributeError) as e:
+            raise EngineError(f"engine.model = {model!r}: {file} is damaged ({type(e).__name__}); fetch the model again") from e
     if model.startswith(("/", "./", "../", "~")):
         raise EngineError(f"engine.model = {model!r}: no such folder; give a folder in Hugging Face format")
     return _hub_config(model)

@@ -54,7 +54,7 @@ class Encoder:
     def __init__(self, model: str) -> None:
         from sentence_transformers import SentenceTransformer
 
-        self._model = SentenceTransformer(model)
+        self._model = SentenceTransformer(resolve_model(model))
 
     def encode(self, names: list[str]) -> str:
         """The vectors of one batch, packed."""
@@ -88,7 +88,7 @@ def embedding_engine(config: Config) -> Engine:
     import ray
 
     encoder = ray.remote(num_cpus=0.1, max_restarts=-1)(Encoder)
-    return ActorEmbedding(encoder.remote(resolve_model(config.embedding.model)))
+    return ActorEmbedding(encoder.remote(config.embedding.model))
 
 
 async def embed(client: Completer, config: Config, names: list[str]) -> tuple[list[Vectors | None], list[str | None]]:

@@ -36,7 +36,7 @@ class Endpoint:
             async with self._session.post(f"{self._base}/{path}", json=body) as response:
                 if response.status in _RETRIED or response.status >= 500:
                     raise TransientError(f"HTTP {response.status}", _retry_after(response.headers.get("Retry-After")))
-                data = json.loads(await response.read())
+                data = _json(await response.read(), response.status)
                 return response.status, data if isinstance(data, dict) else {"value": data}
         except (aiohttp.ClientError, TimeoutError, ValueError) as e:
             raise TransientError(f"{type(e).__name__}: {e}") from e
@@ -64,7 +64,7 @@ class OpenAIEngine:
         try:
             choice, usage = data["choices"][0], data.get("usage") or {}
             return Completion(
-                text=choice["message"].get("content") or "",
+                text=(choice["message"].get("content") or "").encode(errors="replace").decode(),  # JSON may hold half a character
                 finish_reason=choice.get("finish_reason"),
                 prompt_tokens=usage.get("prompt_tokens"),
                 completion_tokens=usage.get("completion_tokens"),
@@ -93,6 +93,16 @@ def _auth(api_key_env: str | None) -> dict[str, str]:
     if not key:
         raise ConfigError(f"api_key_env = {api_key_env!r}: this environment variable is not set; set it to the endpoint's key")
     return {"Authorization": f"Bearer {key}"}
+
+
+def _json(raw: bytes, status: int) -> Any:
+    """The answer's JSON; for an error that no retry would mend, its text if it is none."""
+    try:
+        return json.loads(raw)
+    except ValueError:
+        if status < 400:
+            raise
+        return {"error": raw.decode(errors="replace")}
 
 
 def _retry_after(value: str | None) -> float | None:

@@ -34,7 +34,9 @@ class EngineReplica:
         from vllm import AsyncEngineArgs
         from vllm.v1.engine.async_llm import AsyncLLM
 
-        self._engine = AsyncLLM.from_engine_args(AsyncEngineArgs(**engine_args))
+        # Resolved here, since this may be another machine than the driver's.
+        args = {**engine_args, "model": resolve_model(engine_args["model"])}
+        self._engine = AsyncLLM.from_engine_args(AsyncEngineArgs(**args))
         self._tokenizer = self._engine.get_tokenizer()
         self._context = int(engine_args["max_model_len"])
 
@@ -100,8 +102,7 @@ class VllmEngine:
 
     async def generate(self, request: Request) -> Completion:
         """See :class:`~llmpedia.engines.base.Engine`. Every failure of the call itself is transient: the replica comes back."""
-        sampling = json.loads(request.sampling)
-        sampling.pop("reasoning_effort")
+        sampling = {k: v for k, v in json.loads(request.sampling).items() if v is not None and k != "reasoning_effort"}
         constraint = json.loads(request.constraint) if request.constraint else None
         raw = json.dumps({"messages": request.chat(), "constraint": constraint, "sampling": sampling})
         try:
@@ -118,16 +119,18 @@ async def _awaited(response: Any) -> Any:
     return await response
 
 
-def engine_args(config: EngineSection, model: str) -> dict[str, Any]:
+def engine_args(config: EngineSection) -> dict[str, Any]:
     """What vLLM is started with; ``engine.extra`` wins."""
     args: dict[str, Any] = {
-        "model": model,
+        "model": config.model,
         "dtype": config.dtype,
         "max_model_len": config.context_tokens,
         "max_num_seqs": config.sequences,
         "seed": config.seed,
         "tensor_parallel_size": config.tensor_parallel,
         "pipeline_parallel_size": config.pipeline_parallel,
+        # Weak models fall into endless blanks where a schema lets them.
+        "structured_outputs_config": {"backend": "xgrammar", "disable_any_whitespace": True},
     }
     if config.accelerator == "cpu":
         args["enforce_eager"] = True
@@ -139,7 +142,7 @@ def engine_args(config: EngineSection, model: str) -> dict[str, Any]:
 def placement(config: EngineSection) -> dict[str, Any]:
     """Serve options that place one replica.
 
-    On GPUs the replica's actor asks for nothing and sits in the first of one-GPU bundles; vLLM's ranks take the GPUs (vLLM
+    On several GPUs the replica's actor asks for nothing and sits in the first of one-GPU bundles; vLLM's ranks take the GPUs (vLLM
     refuses bundles with more). Tensor parallel ranks must share a node; pipeline stages may lie on several.
     """
     if config.accelerator == "cpu":
@@ -147,6 +150,9 @@ def placement(config: EngineSection) -> dict[str, Any]:
         env = {"VLLM_CPU_KVCACHE_SPACE": _KV_CACHE_GB_ON_CPU, "OMP_NUM_THREADS": threads}
         env = {k: os.environ.get(k, v) for k, v in env.items()}
         return {"ray_actor_options": {"num_cpus": 1, "runtime_env": {"env_vars": env}}}
+    if config.gpus == 1:
+        kind = {} if config.accelerator == "gpu" else {"accelerator_type": config.accelerator}
+        return {"ray_actor_options": {"num_cpus": 1, "num_gpus": 1, **kind}}
     return {
         "ray_actor_options": {"num_cpus": 0, "num_gpus": 0},
         "placement_group_bundles": bundles(config),
@@ -184,7 +190,7 @@ def start(config: EngineSection) -> bool:
         graceful_shutdown_timeout_s=10,
         **placement(config),
     )
-    app = replica.bind(engine_args(config, resolve_model(config.model)))
+    app = replica.bind(engine_args(config))
     serve.run_many([serve.RunTarget(target=app, name=name, route_prefix=None)], wait_for_applications_running=False)
     _await_running(name, config.start_timeout_s)
     return True
@@ -206,7 +212,7 @@ def _await_running(name: str, timeout_s: float) -> None:
 def _last_words(messages: list[str]) -> str:
     """The line of a remote traceback that says what went wrong."""
     lines = [line.strip() for m in messages for line in m.splitlines() if line.strip()]
-    telling = [line for line in lines if "Error" in line or "error" in line]
+    telling = [line for line in lines if "error" in line.lower() and "errors.pydantic.dev" not in line]
     return (telling or lines or ["no message"])[-1][:400]
 
 

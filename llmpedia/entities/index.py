@@ -15,6 +15,7 @@ from llmpedia.store.runfolder import RunFolder
 from llmpedia.wikitext import first_words
 
 Vectors = npt.NDArray[np.float32]
+Cosines = npt.NDArray[np.float64]
 
 _BLOCK = 1024
 
@@ -108,7 +109,7 @@ class EntityIndex:
         found: list[list[Neighbour]] = [[] for _ in range(len(vectors))]
         self._search_committed(vectors, found)
         for start in range(0, len(vectors), _BLOCK):
-            block = np.round(vectors[start : start + _BLOCK] @ vectors[: start + _BLOCK].T, 6)
+            block = _rounded(vectors[start : start + _BLOCK] @ vectors[: start + _BLOCK].T)
             rows, columns = np.nonzero(block >= self._threshold)
             for r, c in zip(rows.tolist(), columns.tolist(), strict=True):
                 if c < start + r:
@@ -118,10 +119,19 @@ class EntityIndex:
     def _search_committed(self, vectors: Vectors, found: list[list[Neighbour]]) -> None:
         if self._vectors is None or not len(vectors):
             return
-        k = min(self._neighbours, self._vectors.ntotal)
-        cosines, ids = self._vectors.search(np.ascontiguousarray(vectors), k)
-        for hits, cosine_row, id_row in zip(found, np.round(cosines, 6).tolist(), ids.tolist(), strict=True):
+        last = self._neighbours - 1
+        k = min(last + 2, self._vectors.ntotal)
+        cosines, ids = self._search(vectors, k)
+        # faiss cuts by the last bits; as long as a row's cut goes through a tie, look further, so that the lower number wins
+        while k < self._vectors.ntotal and ((cosines[:, -1] >= self._threshold) & (cosines[:, -1] == cosines[:, last])).any():
+            k = min(2 * k, self._vectors.ntotal)
+            cosines, ids = self._search(vectors, k)
+        for hits, cosine_row, id_row in zip(found, cosines.tolist(), ids.tolist(), strict=True):
             hits += [Neighbour(c, n, None) for c, n in zip(cosine_row, id_row, strict=True) if n >= 0 and c >= self._threshold]
+
+    def _search(self, vectors: Vectors, k: int) -> tuple[Cosines, npt.NDArray[np.int64]]:
+        cosines, ids = self._vectors.search(np.ascontiguousarray(vectors), k)
+        return _rounded(cosines), ids
 
     def describe(self, entity_ids: list[int], upto: int) -> list[Known]:
         """Name, parent's name, sentence and lead of committed entities."""
@@ -133,6 +143,11 @@ class EntityIndex:
             lead = self._columns.leads.get(n)
             out.append(Known(names[n], None if parent is None else names[parent], self._columns.sentences[n], lead))
         return out
+
+
+def _rounded(cosines: Vectors) -> Cosines:
+    """To six decimals, in double precision: single precision has no 0.9."""
+    return cosines.astype(np.float64).round(6)
 
 
 def _nearest_first(hit: Neighbour) -> tuple[float, int, int]:

@@ -33,12 +33,9 @@ _FATAL: dict[str, type[LlmpediaError]] = {"EngineError": EngineError, "InputErro
 
 @dataclass(frozen=True)
 class Progress:
-    """Told to the caller as work goes on. ``done``: rows of the wave under way; ``articles``: committed."""
+    """Told to the caller as work goes on: what is being done, and how many articles are committed."""
 
-    wave: int
-    hop: int
-    done: int
-    size: int
+    phase: str
     articles: int
 
 
@@ -95,6 +92,7 @@ def materialize(config: Config, run_uri: str, progress: Callable[[Progress], Non
         run.clean()
         if run.last_wave >= 0 and Frontier(run, config).plan(run.last_wave + 1) is None:
             return run
+        progress(Progress("starting Ray and the engine", 0))
         with Session(config) as session:
             _Walk(config, run, lease, session, progress).run()
     return run
@@ -149,13 +147,14 @@ class _Walk:
         """
         found: dict[int, Row] = {}
         articles = self._run.manifests[-1].facts["totals"]["articles"]
+        self._progress(Progress(f"wave {plan.wave}, hop {plan.hop}: 0/{len(plan.items)}", articles))
         for batch in _ray_data(plan, self._config, self._run.uri, self._index):
             for row in batch.to_pylist():
                 if row["fatal"]:
                     fatal = json.loads(row["fatal"])
                     raise _FATAL.get(fatal["kind"], LlmpediaError)(fatal["message"])
                 found[row["subject_id"]] = row
-            self._progress(Progress(plan.wave, plan.hop, len(found), len(plan.items), articles))
+            self._progress(Progress(f"wave {plan.wave}, hop {plan.hop}: {len(found)}/{len(plan.items)}", articles))
         lost = [i.subject_id for i in plan.items if i.subject_id not in found]
         if lost:
             raise AssertionError(f"wave {plan.wave}: subjects {lost[:5]} came back from no worker")

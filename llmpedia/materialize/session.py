@@ -1,5 +1,6 @@
 """Ray, the engine, the embedder and the index actor of one run, up for as long as the walk needs them."""
 
+import logging
 import os
 import tempfile
 from contextlib import ExitStack
@@ -97,11 +98,15 @@ class Session:
         if ray.is_initialized():
             return
         os.environ.setdefault("RAY_AUTH_MODE", "disabled")
+        for name in ("ray", "ray.data", "ray.serve"):
+            logging.getLogger(name).setLevel(logging.ERROR)
         address = self._config.ray.address or os.environ.get("RAY_ADDRESS")
         quiet = {"log_to_driver": False, "logging_level": "ERROR"}
         if address:
             ray.init(address=address, **quiet)
         else:
+            # Ray Data's pools print an error about restarts at each start that does not hold while the driver lives.
+            os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
             store = self._config.ray.object_store_mb * 1024 * 1024
             temp = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="llmpedia-ray-", ignore_cleanup_errors=True))
             ray.init(

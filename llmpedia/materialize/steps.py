@@ -21,6 +21,10 @@ _REFUSAL = re.compile(
 )
 
 
+# Markup; and what JSON escapes can carry but grammars (NUL) and UTF-8 (half a surrogate pair) cannot.
+_NOT_IN_HEADINGS = re.compile(r"[=\[\]{}|<>*#\x00-\x1f\x7f\ud800-\udfff]")
+
+
 class _Answer(BaseModel):
     """Base of the answers' models: extra keys are forbidden in the schema that binds decoding."""
 
@@ -117,7 +121,7 @@ class Outline(_SubjectStage[tuple[str, ...]]):
             raise AnswerError('the answer is not {"sections": ["...", "..."]}')
         kept: dict[str, str] = {}
         for section in sections:
-            title = " ".join(re.sub(r"[=\[\]{}|<>*#]", " ", section).split())
+            title = " ".join(_NOT_IN_HEADINGS.sub(" ", section).split())
             if title and canonical_key(title):
                 kept.setdefault(canonical_key(title), title)
         low, high = self.config.article.sections
@@ -139,9 +143,9 @@ class WriteArticle(_SubjectStage[str]):
 
     def parse(self, question: Subject, text: str) -> str:
         """The Wikitext; refusals and empty articles are errors. Headings that differ are kept and counted, not rejected."""
-        text = re.sub(r"^```(?:wiki|wikitext|mediawiki)?\s*\n|\n```\s*$", "", text)
+        text = re.sub(r"^```(?:wiki|wikitext|mediawiki)?\s*\n|\n?```\s*$", "", text)
         article = Article(text)
-        if _REFUSAL.match(article.lead) and not article.headings:
+        if _REFUSAL.match(article.lead.replace("\u2019", "'")) and not article.headings:
             raise AnswerError("refusal")
         if not article.words:
             raise AnswerError("empty article")
@@ -230,7 +234,8 @@ def _rows(answer: Pairs) -> list[tuple[str, Any]]:
     rows = answer.get("phrases")
     if isinstance(rows, list):
         return [(str(r.get("phrase")), r) for r in rows if isinstance(r, dict)]
-    return rows.pairs if isinstance(rows, Pairs) else answer.pairs
+    # A mapping with is_ne is the decision on a phrase called "phrases".
+    return rows.pairs if isinstance(rows, Pairs) and "is_ne" not in rows else answer.pairs
 
 
 def _decision(raw: Any) -> Decision | None:

@@ -36,6 +36,8 @@ class Folder:
                 f"run folder {self.uri}: cannot be opened ({_first_line(e)}); give a local path or an s3:// or gs:// URI"
             ) from e
         self._local = isinstance(self._fs, pafs.LocalFileSystem)
+        if self._local:
+            self.uri = self._root  # other processes may have another working directory
 
     def path(self, name: str) -> str:
         """The path that readers of this filesystem take."""
@@ -75,8 +77,7 @@ class Folder:
                 with self._fs.open_output_stream(self.path(name)) as f:
                     f.write(data)
         except OSError as e:
-            hint = _HINTS.get(e.errno or 0, "see the reason; nothing was committed by halves")
-            raise InputError(f"{self.path(name)}: cannot be written ({_first_line(e)}); {hint}") from e
+            raise self._unwritable(name, e) from e
 
     def create(self, name: str, data: bytes) -> bool:
         """Write only if no such file is there; False if there is. Exclusive locally, best effort on an object store."""
@@ -85,17 +86,25 @@ class Folder:
                 return False
             self.write(name, data)
             return True
+        path = self.path(name)
         try:
-            os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
-            fd = os.open(self.path(name), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
-        except FileExistsError:
-            return False
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
         except OSError as e:
-            hint = _HINTS.get(e.errno or 0, "see the reason")
-            raise InputError(f"{self.path(name)}: cannot be written ({_first_line(e)}); {hint}") from e
-        with os.fdopen(fd, "wb") as f:
-            f.write(data)
+            if isinstance(e, FileExistsError) and os.path.exists(path):
+                return False
+            raise self._unwritable(name, e) from e
+        try:
+            with os.fdopen(fd, "wb") as f:
+                f.write(data)
+        except OSError as e:
+            os.unlink(path)
+            raise self._unwritable(name, e) from e
         return True
+
+    def _unwritable(self, name: str, error: OSError) -> InputError:
+        hint = _HINTS.get(error.errno or 0, "see the reason; nothing was committed by halves")
+        return InputError(f"{self.path(name)}: cannot be written ({_first_line(error)}); {hint}")
 
     def exists(self, name: str) -> bool:
         """True for a file or a folder."""
@@ -107,19 +116,26 @@ class Folder:
         return info.size if info.type == pafs.FileType.File else None
 
     def list(self, name: str, recursive: bool = False) -> list[str]:
-        """Relative paths of the files under a folder, sorted; temporary files left out; empty if there is no folder."""
+        """Relative paths of the files under a folder, sorted; temporary and hidden ones left out; empty if there is no folder."""
         selector = pafs.FileSelector(self.path(name), recursive=recursive, allow_not_found=True)
         found = self._fs.get_file_info(selector)
         cut = len(self._root) + 1
-        return sorted(i.path[cut:] for i in found if i.type == pafs.FileType.File and not i.base_name.startswith(".tmp-"))
+        return sorted(i.path[cut:] for i in found if i.type == pafs.FileType.File and not i.base_name.startswith("."))
 
     def remove(self, name: str) -> None:
-        """Remove a file or a folder with all it holds; nothing if there is none."""
+        """Remove a file or a folder with all it holds; nothing if there is none.
+
+        Raises:
+            InputError: the folder is read-only, or another error.
+        """
         info = self._fs.get_file_info(self.path(name))
-        if info.type == pafs.FileType.Directory:
-            self._fs.delete_dir(self.path(name))
-        elif info.type == pafs.FileType.File:
-            self._fs.delete_file(self.path(name))
+        try:
+            if info.type == pafs.FileType.Directory:
+                self._fs.delete_dir(self.path(name))
+            elif info.type == pafs.FileType.File:
+                self._fs.delete_file(self.path(name))
+        except OSError as e:
+            raise self._unwritable(name, e) from e
 
 
 def _write_local(path: str, data: bytes) -> None:

@@ -66,7 +66,7 @@ def read_piece(folder: Folder, name: str) -> list[Record]:
     body += b"\n" if body else b""
     try:
         trailer = json.loads(last)
-        whole = trailer["sha256"] == hashlib.sha256(body).hexdigest()
+        count, whole = trailer["records"], trailer["sha256"] == hashlib.sha256(body).hexdigest()
     except (ValueError, KeyError, TypeError):
         whole = False
     if not whole:
@@ -75,8 +75,8 @@ def read_piece(folder: Folder, name: str) -> list[Record]:
             "requests asked again"
         )
     records: list[Record] = [json.loads(line) for line in body.splitlines()]
-    if len(records) != trailer["records"]:
-        raise InputError(f"{folder.path(name)}: journal piece holds {len(records)} records, not {trailer['records']}; restore it")
+    if len(records) != count:
+        raise InputError(f"{folder.path(name)}: journal piece holds {len(records)} records, not {count}; restore it")
     return records
 
 

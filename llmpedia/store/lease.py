@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 import uuid
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -48,9 +49,10 @@ class Lease:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._stop.set()
         self._thread.join()
-        holder = read_lease(self._folder)
-        if holder and holder["owner"] == self._owner:
-            self._folder.remove(NAME)
+        with suppress(InputError):  # a lease that stays behind is taken over; what ended the run is the news
+            holder = read_lease(self._folder)
+            if holder and holder["owner"] == self._owner:
+                self._folder.remove(NAME)
 
     def check(self) -> None:
         """Raise ``InputError`` if someone else has taken the run over."""
@@ -72,10 +74,11 @@ class Lease:
 
     def _renew(self) -> None:
         while not self._stop.wait(RENEW_S):
-            holder = read_lease(self._folder)
-            if not holder or holder["owner"] != self._owner:
-                return  # the next check() says so
-            self._folder.write(NAME, self._content())
+            with suppress(InputError):  # a full disk may be freed; the next commit tells of one that is not
+                holder = read_lease(self._folder)
+                if not holder or holder["owner"] != self._owner:
+                    return  # the next check() says so
+                self._folder.write(NAME, self._content())
 
 
 def read_lease(folder: Folder) -> dict[str, Any] | None:

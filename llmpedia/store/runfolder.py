@@ -124,9 +124,10 @@ class RunFolder:
             InputError: another run lies there, or a damaged one.
         """
         run = cls(uri)
-        if run.folder.exists(RUN_FILE):
+        begun = set(run.folder.list("", recursive=True)) - {RUN_FILE, "lease.json"}
+        if begun and run.folder.exists(RUN_FILE):
             _same_run(run.description(), description, uri)
-        elif run.folder.list("", recursive=True) not in ([], ["lease.json"]):
+        elif begun:
             raise InputError(f"{uri}: holds files but no {RUN_FILE}; choose an empty folder, or restore {RUN_FILE}")
         else:
             run.folder.write(RUN_FILE, yaml.safe_dump(description, sort_keys=False, allow_unicode=True).encode())
@@ -147,6 +148,7 @@ class RunFolder:
         Raises:
             InputError: one is damaged or missing.
         """
+        tables = self.folder.list("tables", recursive=True)  # first: whatever lies there now had its forerunners' manifests
         names = self.folder.list("waves")
         for wave in range(len(self.manifests), len(names)):
             path = manifest_name(wave)
@@ -157,7 +159,7 @@ class RunFolder:
             if manifest.previous != previous or manifest.wave != wave:
                 raise InputError(f"{self.folder.path(path)}: does not follow the manifest before it; restore the right one")
             self.manifests.append(manifest)
-        beyond = [n for n in self.uncommitted() if int(n.split("wave=")[1][:5]) > len(self.manifests)]
+        beyond = [n for n in tables if int(n.split("wave=")[1][:5]) > len(self.manifests)]
         if beyond:
             raise InputError(
                 f"{self.folder.path(beyond[0])}: tables of a wave whose manifest is missing; restore {self.uri}/waves"
@@ -183,6 +185,7 @@ class RunFolder:
             InputError: a write failed or the lease was lost; nothing is visible then.
         """
         wave = len(self.manifests)
+        lease.check()
         files = [self._write_table(name, wave, tables[name]) for name in TABLES if name in tables and tables[name].num_rows]
         previous = self.manifests[-1].sha256 if self.manifests else ""
         manifest = Manifest.make(wave, previous, facts, files)
@@ -217,7 +220,7 @@ class RunFolder:
     def _read_file(self, file: TableFile, columns: list[str] | None) -> pa.Table:
         path = self.folder.path(file.name)
         try:
-            rows = pq.read_table(pa.BufferReader(self.folder.read(file.name)), columns=columns)
+            rows = parquet_rows(self.folder.read(file.name), columns)
         except FileNotFoundError as e:
             raise InputError(f"{path}: missing, though its wave is committed; restore it from a copy") from e
         except (pa.ArrowException, OSError) as e:
@@ -252,9 +255,17 @@ def parquet_bytes(rows: pa.Table) -> bytes:
     return sink.getvalue()
 
 
+def parquet_rows(data: bytes, columns: list[str] | None = None) -> pa.Table:
+    """The rows of a Parquet file.
+
+    Without pyarrow's thread pools: once started, they make about one interpreter in twenty abort as it exits.
+    """
+    return pq.ParquetFile(pa.BufferReader(data), pre_buffer=False).read(columns=columns, use_threads=False)
+
+
 def content_hash(data: bytes) -> str:
     """sha256 (hex) of the rows of a Parquet file as an Arrow stream of one batch, without metadata."""
-    rows = pq.read_table(pa.BufferReader(data)).combine_chunks()
+    rows = parquet_rows(data).combine_chunks()
     sink = io.BytesIO()
     schema = pa.schema([pa.field(f.name, f.type) for f in rows.schema])
     with pa.ipc.new_stream(sink, schema) as stream:

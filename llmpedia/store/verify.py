@@ -6,11 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow.parquet as pq
-from pyarrow import BufferReader
-
 from llmpedia.store import journal
-from llmpedia.store.runfolder import Manifest, RunFolder, content_hash
+from llmpedia.store.runfolder import Manifest, RunFolder, content_hash, parquet_rows
 from llmpedia.tables import Fate
 
 Row = dict[str, Any]
@@ -77,7 +74,7 @@ def _check_files(run: RunFolder, manifest: Manifest, report: Report) -> bool:
         if hashlib.sha256(raw).hexdigest() != file.sha256:
             report.need(False, f"{path}: wrong checksum; the file was altered after its commit")
             continue
-        rows = pq.read_table(BufferReader(raw))
+        rows = parquet_rows(raw)
         report.need(rows.num_rows == file.rows, f"{path}: {rows.num_rows} rows, its manifest says {file.rows}")
         report.need(content_hash(raw) == file.content, f"{path}: content differs from what its manifest says")
         report.checked["files"] += 1
@@ -117,7 +114,9 @@ def _subjects(manifest: Manifest, rows: dict[str, list[Row]], state: _State, rep
     report.need(positions == list(range(len(positions))), f"{at}: subjects are not in order")
     for row in rows["subjects"]:
         n = row["subject_id"]
-        report.need(n < len(state.hops), f"{at}: subject {n} is no entity")
+        hop = state.hops[n] if n < len(state.hops) else None
+        report.need(hop is not None, f"{at}: subject {n} is no entity")
+        report.need(row["hop"] == hop, f"{at}: subject {n} is at hop {row['hop']}, its entity is at {hop}")
         report.need(
             per_parent[n] == row["candidates"], f"{at}: subject {n} has {per_parent[n]} candidates, not {row['candidates']}"
         )
@@ -137,6 +136,7 @@ def _articles(manifest: Manifest, rows: dict[str, list[Row]], state: _State, rep
     keys = {c["key"] for c in rows["completions"]}
     for row in rows["articles"]:
         n = row["subject_id"]
+        report.need(n in state.visited, f"wave {manifest.wave}: article {n} {row['name']!r} belongs to no subject generated")
         report.need(n not in state.written, f"wave {manifest.wave}: subject {n} {row['name']!r} has two articles")
         state.written.add(n)
         for column in ("completion", "outline_completion"):
@@ -192,7 +192,7 @@ def _balance(manifest: Manifest, rows: dict[str, list[Row]], state: _State, repo
 
 def imbalances(counts: dict[str, Any], rows: dict[str, list[Row]]) -> Iterator[str]:
     """Where a wave's counts and rows disagree; nothing when all of it adds up."""
-    fates = Counter(c["fate"] for c in rows["candidates"])
+    fates = Counter(str(c["fate"]) for c in rows["candidates"])
     generated = [s for s in rows["subjects"] if s["visit"] == "generate"]
     errored = sum(1 for s in generated if s["error"] is not None)
     pairs = [

