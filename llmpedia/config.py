@@ -36,7 +36,7 @@ Share = Annotated[float, Field(ge=0.0, le=1.0)]
 class Section(BaseModel):
     """Base of all sections: frozen, no unknown keys, no silent conversion (an int where a float is asked is fine)."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class RunSection(Section):
@@ -305,7 +305,9 @@ def _apply(data: dict[str, Any], override: str) -> None:
         raise ConfigError(f"--set {override}: must read section.key=value, for example --set caps.articles=100")
     node = data
     for key in keys[:-1]:
-        node = node.setdefault(key, {})
+        if node.get(key) is None:
+            node[key] = {}
+        node = node[key]
         if not isinstance(node, dict):
             raise ConfigError(f"--set {override}: {key} is not a section; name a section and a key of it")
     try:

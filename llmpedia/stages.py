@@ -143,10 +143,12 @@ class Reply(Generic[A]):
         return self.completions[-1][0].key
 
 
-async def ask(client: Completer, stage: Stage[Q, A], question: Q) -> Reply[A]:
-    """Put one question; a malformed answer is asked again ``retries.malformed`` times with the reason."""
+async def ask(client: Completer, stage: Stage[Q, A], question: Q, rejected: tuple[str, str] | None = None) -> Reply[A]:
+    """Put one question; a malformed answer is asked again ``retries.malformed`` times with the reason.
+
+    ``rejected``: an earlier answer to it and why that would not do.
+    """
     reply: Reply[A] = Reply()
-    rejected = None
     for _ in range(1 + stage.config.retries.malformed):
         request = stage.request(question, rejected)
         completion = await client.complete(request)
@@ -165,7 +167,8 @@ async def ask(client: Completer, stage: Stage[Q, A], question: Q) -> Reply[A]:
     return reply
 
 
-_THINK = re.compile(r"^\s*<think>.*?</think>", re.DOTALL)
+# Some chat templates open the block in the prompt, so that an answer may hold its end alone.
+_THINK = re.compile(r"^\s*<think>.*?</think>|^(?:(?!<think>).)*?</think>", re.DOTALL)
 
 
 def answer_text(completion: Completion) -> str:
@@ -192,6 +195,10 @@ class Pairs(dict[str, Any]):
         self.pairs = pairs
 
 
+# Escapes of half a surrogate pair: JSON can carry them, UTF-8 cannot.
+_HALF_CHARACTER = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+)
 _DECODER = json.JSONDecoder(object_pairs_hook=Pairs)
 
 
@@ -201,6 +208,7 @@ def parse_object(text: str) -> Pairs:
     Raises:
         AnswerError: there is none.
     """
+    text = _HALF_CHARACTER.sub(r"\\ufffd", text)
     start = text.find("{")
     while start >= 0:
         try:

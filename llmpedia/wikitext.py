@@ -12,10 +12,11 @@ from functools import cached_property
 
 # Namespaces and sister projects whose links name no article. A colon in a title stays ("2001: A Space Odyssey").
 _NAMESPACES = frozenset(
-    "file image media category template user wikipedia wp project help portal special talk draft module mediawiki book "
-    "timedtext wikt wiktionary wikiquote wikisource wikibooks wikinews wikiversity wikivoyage wikidata wikispecies commons "
-    "meta species".split()
+    "file image category template wikipedia wp module mediawiki timedtext wikt wiktionary wikiquote wikisource wikibooks "
+    "wikinews wikiversity wikivoyage wikidata wikispecies".split()
 )
+# Words that titles begin with as well ("Project: Hail Mary"): namespaces only with no space after the colon.
+_SHARED_WORDS = frozenset("media user project help portal special talk draft book commons meta species".split())
 # Language prefixes count only in lower case and with no space after the colon: "It: Chapter Two" is a film.
 _LANGUAGES = frozenset(
     "ar az be bg bn bs ca ceb cs cy da de el en eo es et eu fa fi fr gl he hi hr hu hy id is it ja ka kk kn ko la lt lv mk ml "
@@ -25,8 +26,9 @@ _HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|<nowiki>.*?(?:</nowiki>|\Z)|<ref[^>/]*/
 _TOKENS = re.compile(r"\[\[|\]\]|\n\s*\n|\n(?==)")
 # The title begins and ends with a visible character (or is missing), so that runs of blanks are not tried in every split.
 _HEADING = re.compile(r"^(={2,6})[ \t]*+([^ \t\n](?:[^\n]*[^ \t\n])?|(?<=[ \t]))[ \t]*\1[ \t]*$", re.M)
-_SCORE = re.compile(r"\s*\(\s*(?:([01]?[.,]\d{1,3})|(\d{1,3})\s*%)\s*\)\s*$")
-_SCORE_AFTER = re.compile(r"\s?\(\s*([01]?[.,]\d{1,3})\s*\)")
+# 0.85, .85, 0,85, 1.0, 85%; never a bare number, which titles hold ("Apollo (1)").
+_SCORE = re.compile(r"\s*\(\s*(?:(0?[.,]\d{1,3}|1[.,]0{1,3})|(100|\d{1,2})\s*%)\s*\)\s*$")
+_SCORE_AFTER = re.compile(r"\s?\(\s*(?:(0?[.,]\d{1,3}|1[.,]0{1,3})|(100|\d{1,2})\s*%)\s*\)")
 _ANCHOR = re.compile(r"#(?=\w).*$", re.S)
 _TEMPLATE = re.compile(r"\{\{[^{}]*\}\}|\{\|[^{}]*?\|\}", re.S)
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
@@ -38,6 +40,7 @@ _SENTENCE_END = re.compile(r"(?<=[^\W\d_A-Z][.!?])\s+(?=[^\sa-z])|(?<=[)\"'\d][.
 _MARK = re.compile("\x02(\\d+)\x03")
 _BAD_TITLE = re.compile(r"[\[\]{}|<>\n\x02\x03]")
 MAX_TITLE_BYTES = 255
+_MAX_NESTING = 20
 
 
 @dataclass(frozen=True)
@@ -139,6 +142,9 @@ def _scan(text: str) -> tuple[list[tuple[int, int, str, str, float | None]], int
     for token in _TOKENS.finditer(text):
         if token.group() == "[[":
             stack.append(token.start())
+            if len(stack) > _MAX_NESTING:
+                stack.pop(0)
+                other += 1
         elif token.group() != "]]":
             other += len(stack)
             stack.clear()
@@ -151,19 +157,21 @@ def _scan(text: str) -> tuple[list[tuple[int, int, str, str, float | None]], int
             end = token.end()
             after = _SCORE_AFTER.match(text, end) if link[2] is None else None
             if after:
-                link, end = (link[0], link[1], _number(after.group(1))), after.end()
+                link, end = (link[0], link[1], _score(after)), after.end()
             found.append((start, end, *link))
     return sorted(found), other + len(stack)
 
 
 def _read(inner: str) -> tuple[str, str, float | None] | None:
     """(target, label, score) of what stands between ``[[`` and ``]]``; None if it names no article."""
-    raw, bar, label = inner.partition("|")
+    raw, bar, label = inner.lstrip("[").partition("|")
     target, score = _split_score(_tidy(raw))
     if bar:
         label, label_score = _split_score(_tidy(label.rpartition("|")[2]))
         score = score if score is not None else label_score
     target = _tidy(_ANCHOR.sub("", target))
+    if target and not _names_no_article(target):
+        target = _tidy(target.lstrip(":"))
     if not target or _names_no_article(target) or _BAD_TITLE.search(target) or len(target.encode()) > MAX_TITLE_BYTES:
         return None
     return target, label or target, score
@@ -173,11 +181,11 @@ def _split_score(text: str) -> tuple[str, float | None]:
     match = _SCORE.search(text)
     if not match:
         return text, None
-    return text[: match.start()], _number(match.group(1)) if match.group(1) else min(1.0, int(match.group(2)) / 100)
+    return text[: match.start()], _score(match)
 
 
-def _number(text: str) -> float:
-    return min(1.0, float(text.replace(",", ".")))
+def _score(match: re.Match[str]) -> float:
+    return float(match.group(1).replace(",", ".")) if match.group(1) else int(match.group(2)) / 100
 
 
 def _names_no_article(target: str) -> bool:
@@ -189,7 +197,7 @@ def _names_no_article(target: str) -> bool:
     base = word.removesuffix(" talk")
     if base in _NAMESPACES:
         return True
-    return prefix in _LANGUAGES and not rest.startswith(" ") and bool(rest or colon)
+    return not rest.startswith(" ") and (base in _SHARED_WORDS or (prefix in _LANGUAGES and bool(rest or colon)))
 
 
 def _tidy(text: str) -> str:

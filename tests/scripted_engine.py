@@ -1,7 +1,7 @@
 """A scripted model behind a real socket: an OpenAI-compatible server whose answers are a pure function of the request.
 
-Run as a program: ``python tests/scripted_engine.py PORT LOG [--latency S] [--fail-every N]``. The log gets one line a request: its
-body's hash. The little world has 150 entities; articles link 8 of them, with variants, generic words and loop forms.
+Run as a program: ``python tests/scripted_engine.py PORT LOG [--latency S] [--fail-every N]``. The log gets one line a request:
+its body's hash. The little world has 150 entities; articles link 8 of them, with variants, generic words and loop forms.
 """
 
 import argparse
@@ -51,6 +51,8 @@ def article(subject: str, headings: list[str]) -> str:
 def answer(body: dict) -> str:
     """The completion's text."""
     user = body["messages"][-1]["content"]
+    if user.startswith("Are you there"):
+        return "Yes"
     stage = (body.get("response_format") or {}).get("json_schema", {}).get("name", "article")
     subject = re.search(r"^Subject: (.*)$", user, re.M)
     if stage == "outline":

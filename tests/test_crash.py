@@ -26,7 +26,9 @@ def body_hashes(config, run) -> set[str]:
         for r in read_wave(folder, wave).values():
             messages = tuple((role, text) for role, text in r["messages"])
             request = Request(r["stage"], r["model"], messages, r["constraint"], r["sampling"])
-            body = {"model": r["model"], "input": [t for _, t in messages]} if r["stage"] == "embedding" else engine._body(request)
+            body = (
+                {"model": r["model"], "input": [t for _, t in messages]} if r["stage"] == "embedding" else engine._body(request)
+            )
             found.add(hashlib.sha256(json.dumps(body).encode()).hexdigest())
     return found
 

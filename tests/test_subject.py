@@ -150,8 +150,8 @@ def test_every_link_ends_in_its_fate():
     ],
 )
 def test_undecided_phrase_is_asked_once_more_then_omitted(first, again, asks, fate):
-    done, client = visit({"article": article("Karnak", "granite"), "ner": [first, again, again]})
-    asked = [r for r in client.asked if r.stage == "ner"]
+    done, _ = visit({"article": article("Karnak", "granite"), "ner": [first, again, again]})
+    asked = [r for r, _ in done.completions if r.stage == "ner"]
     assert fates(done) == {"Karnak": fate, "granite": Fate.NER_REJECTED}
     assert phrases(asked[1]) == ["Karnak"]
     assert ([row["ner_completion"] for row in done.candidates], len(asked)) == ([asked[-1].key, asked[0].key], asks)
@@ -194,7 +194,7 @@ def test_calibrated_ner_needs_confidence(raw, fate, confidence):
         ("calibrated", "[[X (0.74)]]", 0.74, Fate.LOW_LINK_SCORE),
         ("calibrated", "[[X (0.75)]]", 0.75, None),
         ("calibrated", "[[X]]", None, None),
-        ("calibrated", "[[X (0.5)]] [[x (0.9)]] [[X]]", 0.9, None),
+        ("calibrated", "[[X (0.5)]] [[x (0.9)]] [[X]] [[X (0.6)]]", 0.9, None),
         ("calibrated", "[[X]] (0,7)", 0.7, Fate.LOW_LINK_SCORE),
         ("calibrated", "[[Japan (0.1)]]", 0.1, Fate.SELF_OR_LOOP),
     ],

@@ -30,7 +30,7 @@ def test_workers_arrival_and_retried_faults_do_not_change_a_byte(head, tmp_path)
     for folder, latency, fail_every, workers in ((calm, 0, 0, 1), (slow, 0.05, 0, 8), (faulty, 0.01, 7, 3)):
         engine = ScriptedEngine(folder, latency, fail_every)
         try:
-            config = write_config(folder, engine, caps={"articles": 40}, waves={"size": 20})
+            config = write_config(folder, engine, caps={"articles": 30}, waves={"size": 30})
             seen.add(walk(config, folder / "run", head, f"waves.workers={workers}"))
         finally:
             engine.kill()
@@ -79,7 +79,10 @@ def test_title_list_mode_writes_articles_and_expands_none(head, engine, tmp_path
 
 
 def test_a_dead_engine_ends_with_exit_code_3_and_the_run_resumes(head, engine, tmp_path):
-    config, run = write_config(tmp_path, engine, caps={"articles": 12}, retries={"attempts": 2, "first_wait_s": 0.1}), tmp_path / "run"
+    config, run = (
+        write_config(tmp_path, engine, caps={"articles": 12}, retries={"attempts": 2, "first_wait_s": 0.1}),
+        tmp_path / "run",
+    )
     engine.kill()
     done = llmpedia("materialize", str(config), "--run", str(run), "--set", f"ray.address={head.address}")
     assert done.returncode == 3

@@ -38,6 +38,7 @@ def targets(text):
         ("[[C#]]", "C#", "C#", None),
         ("[[2001: A Space Odyssey]]", "2001: A Space Odyssey", "2001: A Space Odyssey", None),
         ("[[It: Chapter Two]]", "It: Chapter Two", "It: Chapter Two", None),
+        ("[[it: a novel]]", "it: a novel", "it: a novel", None),
         ("[[Apollo (1)]]", "Apollo (1)", "Apollo (1)", None),
         ("[[1984 (novel)]]", "1984 (novel)", "1984 (novel)", None),
         ("[[Blade Runner (1982)]]", "Blade Runner (1982)", "Blade Runner (1982)", None),

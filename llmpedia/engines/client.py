@@ -5,6 +5,7 @@ again; two equal requests in flight are asked once.
 """
 
 import asyncio
+import json
 import random
 from collections.abc import Callable
 
@@ -87,7 +88,7 @@ class Client:
         return completion
 
     async def _try(self, request: Request) -> Completion:
-        before = self._successes
+        before = None
         for attempt in range(self._retries.attempts):
             if self._down:
                 raise self._down
@@ -95,16 +96,26 @@ class Client:
                 completion = await self._engine.generate(request)
             except TransientError as e:
                 last = e
+                before = self._successes if before is None else before
                 if attempt + 1 < self._retries.attempts:
                     await asyncio.sleep(e.wait_s if e.wait_s is not None else self._wait(attempt))
                 continue
             self._successes += 1
             return completion
-        if self._successes == before:
-            # Not one answer to anybody in all that time: the engine is down, which says nothing about this request.
+        if self._successes == before and not await self._alive(request):
+            # Nobody has had an answer since this one first failed: the engine is down, which says nothing about the request.
             self._down = EngineError(f"engine: no answer in {self._retries.attempts} tries ({last}); start again once it is back")
             raise self._down
         return Completion(error=f"engine: failed {self._retries.attempts} times, last: {last}")
+
+    async def _alive(self, request: Request) -> bool:
+        """Whether the engine answers anything at all; tells a request that always fails from an outage."""
+        sampling = json.dumps({**json.loads(request.sampling), "max_tokens": 16})
+        try:
+            await self._engine.generate(Request("probe", request.model, (("user", "Are you there?"),), None, sampling))
+        except TransientError:
+            return False
+        return True
 
     def _wait(self, attempt: int) -> float:
         longest = min(self._retries.max_wait_s, self._retries.first_wait_s * 2.0**attempt)

@@ -1,6 +1,7 @@
 """Chat completions of any OpenAI-compatible endpoint (OpenAI, vLLM, Serve and others), and the HTTP under them."""
 
 import json
+import math
 import os
 from typing import Any
 
@@ -8,9 +9,12 @@ import aiohttp
 
 from llmpedia.config import EngineSection
 from llmpedia.engines.base import TransientError
-from llmpedia.errors import ConfigError
+from llmpedia.errors import ConfigError, EngineError
 from llmpedia.stages import Completion, Request
 
+# Says nothing about the one request: every other would get the same.
+_REFUSED = frozenset({401, 403, 404})
+_MAX_RETRY_AFTER_S = 600.0
 _RETRIED = frozenset({408, 409, 425, 429})
 
 
@@ -28,6 +32,7 @@ class Endpoint:
 
         Raises:
             TransientError: anything else.
+            EngineError: the endpoint refuses us altogether.
         """
         if self._session is None:
             connector = aiohttp.TCPConnector(limit=0)
@@ -37,6 +42,10 @@ class Endpoint:
                 if response.status in _RETRIED or response.status >= 500:
                     raise TransientError(f"HTTP {response.status}", _retry_after(response.headers.get("Retry-After")))
                 data = _json(await response.read(), response.status)
+                if response.status in _REFUSED:
+                    raise EngineError(
+                        f"{self._base}/{path}: HTTP {response.status}: {error_message(data)}; check base_url, model and api_key_env"
+                    )
                 return response.status, data if isinstance(data, dict) else {"value": data}
         except (aiohttp.ClientError, TimeoutError, ValueError) as e:
             raise TransientError(f"{type(e).__name__}: {e}") from e
@@ -107,9 +116,10 @@ def _json(raw: bytes, status: int) -> Any:
 
 def _retry_after(value: str | None) -> float | None:
     try:
-        return max(0.0, float(value)) if value else None
+        seconds = float(value) if value else math.nan
     except ValueError:
         return None
+    return min(max(0.0, seconds), _MAX_RETRY_AFTER_S) if math.isfinite(seconds) else None
 
 
 def error_message(data: dict[str, Any]) -> str:

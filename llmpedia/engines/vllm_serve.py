@@ -142,8 +142,8 @@ def engine_args(config: EngineSection) -> dict[str, Any]:
 def placement(config: EngineSection) -> dict[str, Any]:
     """Serve options that place one replica.
 
-    On several GPUs the replica's actor asks for nothing and sits in the first of one-GPU bundles; vLLM's ranks take the GPUs (vLLM
-    refuses bundles with more). Tensor parallel ranks must share a node; pipeline stages may lie on several.
+    On several GPUs the replica's actor asks for nothing and sits in the first of one-GPU bundles; vLLM's ranks take the GPUs
+    (vLLM refuses bundles with more). Tensor parallel ranks must share a node; pipeline stages may lie on several.
     """
     if config.accelerator == "cpu":
         threads = str(os.cpu_count() or 1)

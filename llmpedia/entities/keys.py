@@ -53,5 +53,5 @@ def is_self_or_loop(name: str, subject: str) -> bool:
     folded, base = " ".join(name.casefold().split()), " ".join(subject.casefold().split())
     if re.match(re.escape(base) + r"(['\u2019]s?)\s", folded) or folded.startswith(f"{base} in popular culture"):
         return True
-    head, of, tail = name.casefold().partition(" of ")
+    head, of, tail = name.casefold().removeprefix("the ").partition(" of ")
     return bool(of) and canonical_key(tail) == own and canonical_key(head) in _HEADS

@@ -85,6 +85,7 @@ def materialize(config: Config, run_uri: str, progress: Callable[[Progress], Non
     Raises:
         ConfigError, InputError, EngineError: one line; what was committed stays, and the same call resumes.
     """
+    Stages.of(config)  # an unknown persona is refused before anything is written
     description = describe_run(config)
     probe = RunFolder(run_uri)
     with Lease(probe.folder) as lease:

@@ -192,7 +192,8 @@ async def _decide(chunk: list[Row], subject: str, config: Config, stages: Stages
     _apply(chunk, reply, config)
     if not left:
         return [reply]
-    again = await ask(client, stages.ner, Phrases(subject, tuple(r["name"] for r in left)))
+    why = (reply.completions[-1][1].text, "these phrases were left out or decided both ways")
+    again = await ask(client, stages.ner, Phrases(subject, tuple(r["name"] for r in left)), why)
     _apply(left, again, config)
     for row in left:
         if row["name"] not in (again.value or {}):

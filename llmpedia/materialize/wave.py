@@ -94,7 +94,7 @@ def _tables(
 
 def facts_of(tables: dict[str, pa.Table], plan: Plan | None, config: Config, previous: Manifest | None) -> dict[str, Any]:
     """What the manifest says of the wave: counts, caps, running totals. Raises ``AssertionError`` if rows do not add up."""
-    fates = Counter(tables["candidates"]["fate"].to_pylist())
+    fates = Counter(map(str, tables["candidates"]["fate"].to_pylist()))
     counts = {
         "subjects": len(plan.items) if plan else 0,
         "articles": tables["articles"].num_rows,

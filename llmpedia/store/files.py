@@ -5,6 +5,7 @@ Locally a write is a synced temporary file renamed into place; on an object stor
 
 import errno
 import os
+import re
 import uuid
 from pathlib import Path
 
@@ -136,6 +137,12 @@ class Folder:
                 self._fs.delete_file(self.path(name))
         except OSError as e:
             raise self._unwritable(name, e) from e
+
+
+def wave_of(name: str) -> int | None:
+    """The wave in a path such as ``tables/entities/wave=00007/part.parquet``; None if it holds none."""
+    match = re.search(r"wave=(\d+)/", name)
+    return int(match.group(1)) if match else None
 
 
 def _write_local(path: str, data: bytes) -> None:

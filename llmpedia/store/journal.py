@@ -13,7 +13,7 @@ from typing import Any
 
 from llmpedia.errors import InputError
 from llmpedia.stages import Completion, Request
-from llmpedia.store.files import Folder
+from llmpedia.store.files import Folder, wave_of
 
 Record = dict[str, Any]
 
@@ -99,7 +99,7 @@ def _records(folder: Folder, wave: int) -> Iterator[Record]:
 
 def waves_with_pieces(folder: Folder) -> list[int]:
     """Waves that have a journal."""
-    return sorted({int(name.split("wave=")[1].split("/")[0]) for name in folder.list("journal", recursive=True)})
+    return sorted({w for name in folder.list("journal", recursive=True) if (w := wave_of(name)) is not None})
 
 
 def as_completion(record: Record) -> Completion:

@@ -17,7 +17,7 @@ import yaml
 
 from llmpedia.errors import InputError
 from llmpedia.store import journal
-from llmpedia.store.files import Folder
+from llmpedia.store.files import Folder, wave_of
 from llmpedia.store.lease import Lease
 from llmpedia.tables import TABLES
 
@@ -77,6 +77,8 @@ class Manifest:
             made = cls(
                 data["wave"], data["previous"], data["facts"], tuple(TableFile(**f) for f in data["files"]), data["sha256"]
             )
+            if data["format"] != FORMAT:
+                raise InputError(f"{path}: format {data['format']}, this version reads {FORMAT}; use the version that wrote it")
         except (ValueError, KeyError, TypeError) as e:
             raise InputError(f"{path}: manifest is not readable ({type(e).__name__}: {e}); restore it from a copy") from e
         if made.digest() != made.sha256:
@@ -148,7 +150,9 @@ class RunFolder:
         Raises:
             InputError: one is damaged or missing.
         """
-        tables = self.folder.list("tables", recursive=True)  # first: whatever lies there now had its forerunners' manifests
+        # In this order: whatever lies here now has its manifest by the time that waves are listed, or still has a journal.
+        tables = self.folder.list("tables", recursive=True)
+        journaled = journal.waves_with_pieces(self.folder)
         names = self.folder.list("waves")
         for wave in range(len(self.manifests), len(names)):
             path = manifest_name(wave)
@@ -159,11 +163,12 @@ class RunFolder:
             if manifest.previous != previous or manifest.wave != wave:
                 raise InputError(f"{self.folder.path(path)}: does not follow the manifest before it; restore the right one")
             self.manifests.append(manifest)
-        beyond = [n for n in tables if int(n.split("wave=")[1][:5]) > len(self.manifests)]
-        if beyond:
-            raise InputError(
-                f"{self.folder.path(beyond[0])}: tables of a wave whose manifest is missing; restore {self.uri}/waves"
-            )
+        for name in tables:
+            wave = wave_of(name) or 0
+            answered = name.startswith("tables/completions/") and wave not in journaled
+            if wave > len(self.manifests) or (wave == len(self.manifests) and answered):
+                path = self.folder.path(manifest_name(wave))
+                raise InputError(f"{path}: manifest missing, though its wave's tables are there; restore it from a copy")
 
     def uncommitted(self) -> list[str]:
         """Table files that no manifest names: what a commit cut short has left. The next commit overwrites them."""
