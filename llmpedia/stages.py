@@ -195,10 +195,8 @@ class Pairs(dict[str, Any]):
         self.pairs = pairs
 
 
-# Escapes of half a surrogate pair: JSON can carry them, UTF-8 cannot.
-_HALF_CHARACTER = re.compile(
-    r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-)
+# Group 1: an escaped backslash or a whole surrogate pair. Without it: half a pair, which JSON can carry and UTF-8 cannot.
+_HALF_CHARACTER = re.compile(r"(\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 _DECODER = json.JSONDecoder(object_pairs_hook=Pairs)
 
 
@@ -208,7 +206,7 @@ def parse_object(text: str) -> Pairs:
     Raises:
         AnswerError: there is none.
     """
-    text = _HALF_CHARACTER.sub(r"\\ufffd", text)
+    text = _HALF_CHARACTER.sub(lambda m: m.group(1) or r"\ufffd", text)
     start = text.find("{")
     while start >= 0:
         try:

@@ -1,6 +1,7 @@
 """What the tests on real parts start: a private Ray head, the scripted engine, drivers; all ended by process id."""
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -76,6 +77,7 @@ class Head:
         for p in children:
             if p.is_running():
                 p.kill()
+        shutil.rmtree(self.temp, ignore_errors=True)
 
 
 class ScriptedEngine:

@@ -88,7 +88,7 @@ class Client:
         return completion
 
     async def _try(self, request: Request) -> Completion:
-        before = None
+        before = self._successes
         for attempt in range(self._retries.attempts):
             if self._down:
                 raise self._down
@@ -96,14 +96,14 @@ class Client:
                 completion = await self._engine.generate(request)
             except TransientError as e:
                 last = e
-                before = self._successes if before is None else before
                 if attempt + 1 < self._retries.attempts:
+                    before = self._successes
                     await asyncio.sleep(e.wait_s if e.wait_s is not None else self._wait(attempt))
                 continue
             self._successes += 1
             return completion
         if self._successes == before and not await self._alive(request):
-            # Nobody has had an answer since this one first failed: the engine is down, which says nothing about the request.
+            # Nobody has had an answer since the last try but one failed: the engine is down, which says nothing of the request.
             self._down = EngineError(f"engine: no answer in {self._retries.attempts} tries ({last}); start again once it is back")
             raise self._down
         return Completion(error=f"engine: failed {self._retries.attempts} times, last: {last}")

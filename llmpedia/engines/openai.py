@@ -42,11 +42,11 @@ class Endpoint:
                 if response.status in _RETRIED or response.status >= 500:
                     raise TransientError(f"HTTP {response.status}", _retry_after(response.headers.get("Retry-After")))
                 data = _json(await response.read(), response.status)
+                data = data if isinstance(data, dict) else {"value": data}
                 if response.status in _REFUSED:
-                    raise EngineError(
-                        f"{self._base}/{path}: HTTP {response.status}: {error_message(data)}; check base_url, model and api_key_env"
-                    )
-                return response.status, data if isinstance(data, dict) else {"value": data}
+                    said = f"HTTP {response.status}: {error_message(data)}"
+                    raise EngineError(f"{self._base}/{path}: {said}; check base_url, model and api_key_env")
+                return response.status, data
         except (aiohttp.ClientError, TimeoutError, ValueError) as e:
             raise TransientError(f"{type(e).__name__}: {e}") from e
 

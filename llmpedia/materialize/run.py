@@ -6,6 +6,7 @@ Generation of wave w+1 (Ray Data) overlaps with resolving and committing wave w 
 import asyncio
 import json
 import platform
+import warnings
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -202,7 +203,9 @@ class _Resolving:
 def _ray_data(plan: Plan, config: Config, run_uri: str, index: Any) -> Any:
     """The wave as a Ray Data execution: an iterator over Arrow tables of visits, in order of arrival."""
     import ray.data
+    from ray.util.annotations import RayDeprecationWarning
 
+    warnings.filterwarnings("ignore", category=RayDeprecationWarning)  # max_concurrency has no named parameter yet
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     context.issue_detectors_config.detectors = []

@@ -98,6 +98,8 @@ class Session:
         if ray.is_initialized():
             return
         os.environ.setdefault("RAY_AUTH_MODE", "disabled")
+        import ray.data  # sets its own log levels as it is imported
+
         for name in ("ray", "ray.data", "ray.serve"):
             logging.getLogger(name).setLevel(logging.ERROR)
         address = self._config.ray.address or os.environ.get("RAY_ADDRESS")

@@ -15,8 +15,8 @@ from llmpedia.stages import A, AnswerError, Constraint, Pairs, Stage, parse_obje
 from llmpedia.wikitext import Article
 
 _REFUSAL = re.compile(
-    r"^\W*(i'?m sorry|i am sorry|sorry,|i apologi[sz]e|i can(no|')t|i can not|i am unable|i'm unable|i am not able|i'm not able|i won't|as an ai\b|unfortunately, i|"
-    r"i do not have|i don't have|i have no information)",
+    r"^\W*(i'?m sorry|i am sorry|sorry,|i apologi[sz]e|i can( ?no|')t|i( am|'m) (unable|not able)|i won't|as an ai\b|"
+    r"unfortunately, i|i do not have|i don't have|i have no information)",
     re.I,
 )
 

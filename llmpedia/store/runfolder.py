@@ -74,11 +74,11 @@ class Manifest:
         """
         try:
             data = json.loads(raw)
+            if data["format"] != FORMAT:
+                raise InputError(f"{path}: format {data['format']}, this version reads {FORMAT}; use the version that wrote it")
             made = cls(
                 data["wave"], data["previous"], data["facts"], tuple(TableFile(**f) for f in data["files"]), data["sha256"]
             )
-            if data["format"] != FORMAT:
-                raise InputError(f"{path}: format {data['format']}, this version reads {FORMAT}; use the version that wrote it")
         except (ValueError, KeyError, TypeError) as e:
             raise InputError(f"{path}: manifest is not readable ({type(e).__name__}: {e}); restore it from a copy") from e
         if made.digest() != made.sha256:
