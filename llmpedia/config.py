@@ -194,11 +194,15 @@ class RaySection(Section):
     """Which Ray: an address, or null for the cluster this process runs in, else a private one with ``num_cpus`` slots.
 
     ``autoscaling``: the cluster adds nodes on demand, so wait for GPUs that are not there yet instead of refusing.
+    ``index_gpus``, ``embedding_gpus``: GPUs (or shares of one) for the FAISS index and the local embedding model; 0 keeps them
+    on CPUs, which is what fits where the engine takes every GPU.
     """
 
     address: str | None = None
     num_cpus: Positive = 12
     autoscaling: bool = False
+    index_gpus: Annotated[float, Field(ge=0.0)] = 0.0
+    embedding_gpus: Annotated[float, Field(ge=0.0)] = 0.0
     object_store_mb: Annotated[int, Field(ge=80)] = 512
 
 

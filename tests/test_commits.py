@@ -5,7 +5,7 @@ from builders import Child, Corpus, Visit, one_line, small_disk, three_waves
 
 from llmpedia.errors import InputError
 from llmpedia.store.files import Folder
-from llmpedia.store.journal import JournalWriter, waves_with_pieces
+from llmpedia.store.journal import wave_folder, waves_with_pieces
 from llmpedia.store.lease import Lease
 from llmpedia.store.runfolder import RunFolder, manifest_name
 from llmpedia.store.verify import verify
@@ -24,7 +24,7 @@ def snapshot(folder) -> dict[str, bytes]:
 def test_a_commit_clears_the_journal_of_its_wave_only(tmp_path):
     corpus = Corpus(tmp_path / "run").seed("Root")
     for wave in (1, 2):
-        JournalWriter(corpus.run.folder, wave, "w").append([])
+        corpus.journal(wave)
     corpus.walk(Visit("Root"))
     assert waves_with_pieces(corpus.run.folder) == [2]
 
@@ -35,7 +35,18 @@ def cut_short(tmp_path):
     corpus = three_waves(tmp_path / "run")
     whole = corpus.run.fingerprint()
     (tmp_path / "run" / manifest_name(2)).unlink()
+    corpus.journal(2)
     return corpus, whole
+
+
+def test_tables_without_manifest_are_a_commit_cut_short_only_while_their_journal_is_there(cut_short, tmp_path):
+    """The journal goes after the manifest is written: without both, the manifest was lost, and the wave is not written again."""
+    (tmp_path / "run").joinpath(wave_folder(2)).rename(tmp_path / "away")
+    before = snapshot(tmp_path / "run")
+    with pytest.raises(InputError) as caught:
+        opened(tmp_path / "run")
+    one_line(caught, tmp_path / "run" / manifest_name(2), "manifest missing, though its wave's tables are there", "restore it")
+    assert snapshot(tmp_path / "run") == before
 
 
 def test_a_commit_cut_short_leaves_the_old_state_visible(cut_short, tmp_path):
@@ -58,14 +69,15 @@ def test_cleaning_removes_what_is_uncommitted_and_nothing_else(cut_short, tmp_pa
     assert run.uncommitted()
     run.clean()
     assert (run.uncommitted(), verify(run).findings, run.fingerprint()) == ([], [], before)
+    assert (waves_with_pieces(run.folder), opened(tmp_path / "run").last_wave) == ([2], 1)
 
 
 def test_cleaning_removes_journals_of_committed_waves_only(tmp_path):
-    run = three_waves(tmp_path / "run").run
+    corpus = three_waves(tmp_path / "run")
     for wave in (0, 2, 3):
-        JournalWriter(run.folder, wave, "w").append([])
-    run.clean()
-    assert waves_with_pieces(run.folder) == [3]
+        corpus.journal(wave)
+    corpus.run.clean()
+    assert waves_with_pieces(corpus.run.folder) == [3]
 
 
 def test_a_full_disk_at_any_point_of_a_commit_leaves_the_old_state_and_resumes(tmp_path):
@@ -74,6 +86,7 @@ def test_a_full_disk_at_any_point_of_a_commit_leaves_the_old_state_and_resumes(t
         run, failed = corpus.run, 0
         tables = {name: run.read(name, [1]).drop_columns("wave") for name in TABLES}
         before = run.fingerprint()
+        corpus.journal(2)
         with Lease(run.folder) as lease:
             for pages in range(200):
                 run.clean()

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from builders import one_line
+from builders import make_config, one_line
 
 from llmpedia.config import IDENTITY, Config, load_config
 from llmpedia.errors import ConfigError
+from llmpedia.materialize.run import materialize
 
 CONFIGS = sorted((Path(__file__).parent.parent / "configs").glob("**/*.yaml"))
 
@@ -27,6 +28,11 @@ FAULTS = {
     "null where a number is needed": ("waves: {size: null}", [], ["waves.size = None", "valid integer"]),
     "cap of zero": ("caps: {articles: 0}", [], ["caps.articles = 0", "greater than or equal to 1"]),
     "share over one": ("entities: {similarity_threshold: 1.5}", [], ["similarity_threshold = 1.5", "than or equal to 1"]),
+    "infinite": ("retries: {max_wait_s: .inf}", [], ["retries.max_wait_s = inf", "finite number"]),
+    "infinite, of a bounded one": ("stages: {ner: {temperature: .inf}}", [], ["stages.ner.temperature = inf"]),
+    "infinite below": ("stages: {ner: {frequency_penalty: -.inf}}", [], ["stages.ner.frequency_penalty = -inf"]),
+    "no number": ("retries: {first_wait_s: .nan}", [], ["retries.first_wait_s = nan", "finite number"]),
+    "no number where a share is asked": ("{}", ["entities.min_confidence=.nan"], ["entities.min_confidence = nan"]),
     "not a choice": ("run: {mode: both}", [], ["run.mode = 'both'", "'general', 'topic' or 'titles'"]),
     "sections reversed": ("article: {sections: [7, 6]}", [], ["article.sections", "[7, 6]", "swap them"]),
     "replicas reversed": ("engine: {replicas: [3, 1]}", [], ["engine.replicas", "[3, 1]", "smaller number first"]),
@@ -81,11 +87,30 @@ def test_set_reaches_a_section_that_the_file_lacks(tmp_path):
     assert load_config(write(tmp_path, "{}"), ["stages.ner.max_tokens=9"]).stages["ner"].max_tokens == 9
 
 
+@pytest.mark.parametrize("text", ["caps:", "caps: null", "caps: {}", "caps: {articles: 9}", "caps: {articles: null, depth: 1}"])
+def test_set_reaches_a_section_that_the_file_leaves_empty(tmp_path, text):
+    assert load_config(write(tmp_path, text), ["caps.articles=3"]).caps.articles == 3
+
+
+def test_set_reaches_below_a_stage_that_the_file_leaves_empty(tmp_path):
+    assert load_config(write(tmp_path, "stages:\n  ner:\n"), ["stages.ner.max_tokens=9"]).stages["ner"].max_tokens == 9
+
+
 def test_titles_beside_the_config_are_found_from_elsewhere(tmp_path, monkeypatch):
     (tmp_path / "titles.txt").write_text("One\n")
     config = load_config(write(tmp_path, "run: {mode: titles, titles: titles.txt}"))
     monkeypatch.chdir("/")
     assert Path(config.run.titles).read_text() == "One\n"
+
+
+def test_the_path_of_the_titles_is_no_identity(tmp_path):
+    """A run could not be resumed from another machine; the titles themselves are compared (test_runfolder)."""
+    hashes = set()
+    for folder in (tmp_path / "a", tmp_path / "b"):
+        folder.mkdir()
+        (folder / "titles.txt").write_text("One\n")
+        hashes.add(load_config(write(folder, "run: {titles: titles.txt}")).identity_hash())
+    assert len(hashes) == 1
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda p: p.name)
@@ -129,6 +154,13 @@ def test_identity_names_settings_that_exist():
 def test_only_what_decides_the_content_is_identity(tmp_path, override, same):
     path = write(tmp_path, "{}")
     assert (load_config(path).identity_hash() == load_config(path, [override]).identity_hash()) is same
+
+
+def test_an_unknown_persona_is_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(ConfigError) as caught:
+        materialize(make_config(run={"persona": "pirate"}), str(tmp_path / "run"), lambda progress: None)
+    one_line(caught, "run.persona", "'pirate'", "choose one of", "scientific_neutral")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -6,32 +6,16 @@ import json
 import pytest
 from aiohttp import web
 from builders import OPENAI, make_config, make_request, one_line
+from endpoint import ERROR, Server, chat, reply
 
 from llmpedia.config import EngineSection
 from llmpedia.engines.base import TransientError
 from llmpedia.engines.client import Client, GroupCommit
 from llmpedia.engines.openai import OpenAIEngine
-from llmpedia.errors import ConfigError
+from llmpedia.errors import ConfigError, EngineError
 from llmpedia.stages import Completion, Constraint
 from llmpedia.store.files import Folder
-from llmpedia.store.journal import JournalWriter
-
-USAGE = {"prompt_tokens": 3, "completion_tokens": 5}
-ERROR = {"error": {"message": "no such\nmodel", "code": 404}}
-
-
-def chat(content, finish_reason="stop") -> dict:
-    return {"choices": [{"message": {"content": content}, "finish_reason": finish_reason}], "usage": USAGE}
-
-
-def reply(body, status=200, **headers):
-    """A handler that gives one answer; text goes as it is."""
-    text = body if isinstance(body, str) else json.dumps(body)
-
-    async def handle(request):
-        return web.Response(text=text, status=status, headers={k.replace("_", "-"): v for k, v in headers.items()})
-
-    return handle
+from llmpedia.store.journal import JournalWriter, read_wave
 
 
 async def cut(request):
@@ -45,41 +29,6 @@ async def cut(request):
 
 async def too_slow(request):
     await asyncio.sleep(5)
-
-
-class Server:
-    """One handler on a real port; keeps what it was sent."""
-
-    def __init__(self, handler):
-        self._handler, self.bodies, self.headers = handler, [], []
-
-    async def _serve(self, request):
-        self.bodies.append(await request.json())
-        self.headers.append(request.headers)
-        return await self._handler(request)
-
-    def ask(self, use, **engine):
-        """The outcome of ``await use(engine)`` with an engine that talks to this server."""
-
-        async def run():
-            app = web.Application()
-            app.router.add_post("/v1/chat/completions", self._serve)
-            runner = web.AppRunner(app, shutdown_timeout=0.1)
-            await runner.setup()
-            site = web.TCPSite(runner, "127.0.0.1", 0)
-            await site.start()
-            port = site._server.sockets[0].getsockname()[1]
-            openai = OpenAIEngine(EngineSection(**{**OPENAI, "base_url": f"http://127.0.0.1:{port}/v1/", **engine}))
-            try:
-                return await use(openai)
-            finally:
-                await openai.close()
-                await runner.cleanup()
-
-        return asyncio.run(run())
-
-    def generate(self, request=None, **engine) -> Completion:
-        return self.ask(lambda openai: openai.generate(request or make_request()), **engine)
 
 
 TRANSIENT = {
@@ -118,38 +67,100 @@ def test_nobody_listening_is_transient():
 
 @pytest.mark.parametrize(
     ("header", "wait_s"),
-    [("2.5", 2.5), (None, None), ("Wed, 21 Oct 2026 07:28:00 GMT", None), ("-1", 0.0)],
-    ids=["seconds", "none", "date", "negative"],
+    [
+        ("2.5", 2.5),
+        ("600", 600.0),
+        ("86400", 600.0),
+        ("1e30", 600.0),
+        ("-1", 0.0),
+        (None, None),
+        ("", None),
+        ("Wed, 21 Oct 2026 07:28:00 GMT", None),
+        ("inf", None),
+        ("-inf", None),
+        ("nan", None),
+    ],
 )
-def test_retry_after_is_told_with_the_error(header, wait_s):
+def test_retry_after_is_told_with_the_error_up_to_ten_minutes(header, wait_s):
+    """A worker slept for as long as an endpoint asked for, "inf" included."""
     with pytest.raises(TransientError) as caught:
-        Server(reply(ERROR, 429, **({"Retry_After": header} if header else {}))).generate()
+        Server(reply(ERROR, 429, **({} if header is None else {"Retry_After": header}))).generate()
     assert caught.value.wait_s == wait_s
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
+@pytest.mark.parametrize("status", [400, 413, 422])
 def test_what_no_retry_would_mend_is_an_answer_with_the_endpoints_words(status):
     answer = Server(reply(ERROR, status)).generate()
     assert answer == Completion(error=f"engine: HTTP {status}: no such model")
 
 
-@pytest.mark.parametrize("body", ["404: Not Found", "<html>\nNot Found</html>", "", '"Not Found"'])
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_an_endpoint_that_refuses_us_altogether_is_no_answer(status):
+    """A wrong key was an answer with an error, to every request of a run that went on to its end."""
+    with pytest.raises(EngineError) as caught:
+        Server(reply(ERROR, status)).generate()
+    one_line(caught, "http://127.0.0.1:", "/v1/chat/completions", f"HTTP {status}: no such model")
+    one_line(caught, "base_url", "model", "api_key_env")
+
+
+BODIES = ["404: Not Found", "<html>\nNot Found</html>", "", '"Not Found"', '["Not Found"]', "null", '{"error": null}']
+
+
+@pytest.mark.parametrize("body", BODIES)
 def test_a_final_error_is_final_whatever_its_body(body):
-    answer = Server(reply(body, 404)).generate()
-    assert answer.error.startswith("engine: HTTP 404")
-    assert ("Not Found" in answer.error, "\n" in answer.error) == (bool(body), False)
+    answer = Server(reply(body, 400)).generate()
+    assert answer.error.startswith("engine: HTTP 400")
+    assert ("Not Found" in answer.error, "\n" in answer.error) == ("Not Found" in body, False)
 
 
-@pytest.mark.parametrize(("status", "tries"), [(400, 1), (401, 1), (404, 1), (500, 3), (429, 3)])
-def test_only_what_may_pass_is_tried_again(tmp_path, status, tries):
-    server, retries = Server(reply(ERROR, status)), make_config(retries={"attempts": 3, "first_wait_s": 0.0}).retries
+@pytest.mark.parametrize("body", BODIES)
+def test_a_refusal_is_one_whatever_its_body(body):
+    with pytest.raises(EngineError) as caught:
+        Server(reply(body, 404)).generate()
+    assert ("Not Found" in one_line(caught, "HTTP 404", "base_url")) == ("Not Found" in body)
+
+
+def through_client(server, folder, sampling="{}"):
+    """What a client with three tries makes of one request, and how many answers it journals."""
+    retries = make_config(retries={"attempts": 3, "first_wait_s": 0.0}).retries
 
     async def complete(openai):
-        client = Client(openai, {}, GroupCommit(JournalWriter(Folder(tmp_path), 0, "w")), retries, 4)
-        return await asyncio.gather(client.complete(make_request()), return_exceptions=True)
+        client = Client(openai, {}, GroupCommit(JournalWriter(Folder(folder), 0, "w")), retries, 4)
+        return await asyncio.gather(client.complete(make_request(sampling=sampling)), return_exceptions=True)
 
-    server.ask(complete)
-    assert len(server.bodies) == tries
+    (found,) = server.ask(complete)
+    return found, len(read_wave(Folder(folder), 0))
+
+
+@pytest.mark.parametrize(
+    ("status", "tries", "probes", "outcome"),
+    [
+        (400, 1, 0, Completion),
+        (401, 1, 0, EngineError),
+        (403, 1, 0, EngineError),
+        (404, 1, 0, EngineError),
+        (500, 3, 1, EngineError),
+        (429, 3, 1, EngineError),
+    ],
+)
+def test_only_what_may_pass_is_tried_again(tmp_path, status, tries, probes, outcome):
+    server = Server(reply(ERROR, status))
+    found, journaled = through_client(server, tmp_path)
+    assert (type(found), journaled) == (outcome, outcome is Completion)
+    assert [body["messages"][0]["content"] for body in server.bodies] == ["hello"] * tries + ["Are you there?"] * probes
+
+
+def test_a_request_that_breaks_the_endpoint_each_time_is_told_from_an_outage(tmp_path):
+    """Each try of it is a 500; the probe, for a short answer under the same settings, is answered."""
+
+    async def handle(request):
+        probe = (await request.json())["max_tokens"] == 16
+        return await reply(*((chat("Yes"),) if probe else (ERROR, 500)))(request)
+
+    server = Server(handle)
+    found, journaled = through_client(server, tmp_path, '{"temperature": 0.5, "max_tokens": 999}')
+    assert (found.error, journaled) == ("engine: failed 3 times, last: HTTP 500", 1)
+    assert [(b["temperature"], b["max_tokens"]) for b in server.bodies] == [(0.5, 999)] * 3 + [(0.5, 16)]
 
 
 def test_an_answer_comes_with_its_finish_and_usage():

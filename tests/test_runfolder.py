@@ -34,7 +34,12 @@ def lose(run, *waves: int) -> None:
         (run / manifest_name(wave)).unlink()
 
 
-LOST = "tables of a wave whose manifest is missing"
+def reformat(path, **keys) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **keys}))
+
+
+LOST = "manifest missing, though its wave's tables are there"
+OTHER = "format 7, this version reads 1"
 # damage to a run of three waves, and what the one line names
 DAMAGES = {
     "a count in a manifest altered": (lambda r: edit(r / manifest_name(1), '"articles": 1', '"articles": 2'), manifest_name(1)),
@@ -44,8 +49,11 @@ DAMAGES = {
     "a manifest of another shape": (lambda r: (r / manifest_name(0)).write_bytes(b"[1]"), manifest_name(0)),
     "the first manifest gone": (lambda r: lose(r, 0), manifest_name(0)),
     "a manifest in the middle gone": (lambda r: lose(r, 1), manifest_name(1)),
+    "the last manifest gone": (lambda r: lose(r, 2), f"{manifest_name(2)}: {LOST}"),
     "the last two manifests gone": (lambda r: lose(r, 1, 2), LOST),
     "all manifests gone": (lambda r: lose(r, 0, 1, 2), LOST),
+    "a manifest of another format": (lambda r: reformat(r / manifest_name(1), format=7), f"{manifest_name(1)}: {OTHER}"),
+    "one whose files are told otherwise": (lambda r: reformat(r / manifest_name(1), format=7, files=[{"x": 1}]), OTHER),
     "run.yaml gone": (lambda r: (r / "run.yaml").unlink(), "run.yaml"),
 }
 
@@ -109,6 +117,18 @@ def test_hidden_files_that_a_file_browser_leaves_are_no_damage(tmp_path):
     assert (report.findings, report.notes) == ([], [])
 
 
+STRAYS = "tables/a.txt tables/entities/a tables/entities/wave=x/a tables/completions/a journal/a.txt journal/wave=x/a".split()
+
+
+@pytest.mark.parametrize("name", STRAYS)
+def test_a_stray_file_is_no_damage(tmp_path, name):
+    before = three_waves(tmp_path / "run").run.fingerprint()
+    (tmp_path / "run" / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / "run" / name).write_text("x")
+    run = opened(tmp_path / "run")
+    assert (run.last_wave, run.fingerprint(), verify(run).findings) == (2, before, [])
+
+
 def rows_of(*names) -> pa.Table:
     row = {"entity_id": 0, "hop": 0, "parent_id": None, "sentence": None, "embedding": [0.6, 0.8]}
     return pa.Table.from_pylist([{**row, "key": n, "name": n} for n in names], TABLES["entities"])
@@ -155,6 +175,23 @@ def test_a_run_of_other_seeds_or_prompts_is_refused(tmp_path, what):
     with pytest.raises(InputError) as caught:
         RunFolder.create_or_open(str(tmp_path / "run"), other)
     one_line(caught, what[:-1], "give another --run folder")
+
+
+def with_titles(path, titles) -> dict:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(titles)
+    return describe_run(make_config(run={"titles": str(path)}))
+
+
+def test_a_titles_file_may_move_and_may_not_change(tmp_path):
+    run = RunFolder.create_or_open(str(tmp_path / "run"), with_titles(tmp_path / "here" / "titles.txt", "One\nTwo\n"))
+    with Lease(run.folder) as lease:
+        run.commit(lease, {}, {})
+    moved = with_titles(tmp_path / "there" / "list.txt", "One\nTwo\n")
+    assert RunFolder.create_or_open(str(tmp_path / "run"), moved).last_wave == 0
+    with pytest.raises(InputError) as caught:
+        RunFolder.create_or_open(str(tmp_path / "run"), with_titles(tmp_path / "here" / "titles.txt", "One\nThree\n"))
+    one_line(caught, tmp_path / "run", "its seed titles differ")
 
 
 def test_a_run_with_only_a_larger_cap_goes_on(tmp_path):

@@ -26,10 +26,14 @@ class Scripted:
         return answer if isinstance(answer, Completion) else Completion(answer, "stop")
 
 
-def outline(*answers, malformed=1):
+def outline(*answers, malformed=1, rejected=None):
     config = parse_config({"article": {"sections": [2, 3]}, "retries": {"malformed": malformed}}, "test")
     client = Scripted(*answers)
-    return asyncio.run(ask(client, Stages.of(config).outline, Subject("Ada"))), client
+    return asyncio.run(ask(client, Stages.of(config).outline, Subject("Ada"), rejected)), client
+
+
+def retold(why):
+    return "user", f"That answer cannot be used: {why}. Answer again, exactly in the form asked for."
 
 
 @pytest.mark.parametrize(
@@ -41,9 +45,14 @@ def outline(*answers, malformed=1):
         ("<think></think>text", "text"),
         ("text <think>hm</think>", "text <think>hm</think>"),
         ("<think>a</think>text<think>b</think>", "text<think>b</think>"),
+        ("hm\nhm\n</think>\n\ntext", "text"),
+        ("</think>text", "text"),
+        ("hm</think>text</think>more", "text</think>more"),
+        ("hm</think>text <think>a</think>", "text <think>a</think>"),
     ],
 )
 def test_answer_is_what_follows_the_closed_think_block(text, answer):
+    """Where the chat template opens the block in the prompt, the answer holds its end alone."""
     assert answer_text(Completion(text, "stop")) == answer
 
 
@@ -53,6 +62,8 @@ def test_answer_is_what_follows_the_closed_think_block(text, answer):
         ("", "stop", "empty answer"),
         (" \n", "stop", "empty answer"),
         ("<think>hm</think> ", "stop", "empty answer"),
+        ("hm</think> ", "stop", "empty answer"),
+        ("hm</think><think>b", "stop", "truncated: the <think> block never ends"),
         ("<think>hm", "stop", "truncated: the <think> block never ends"),
         ("<think>a</think><think>b", "stop", "truncated: the <think> block never ends"),
         ("text", "length", "truncated: the token budget ended before the answer did"),
@@ -100,6 +111,29 @@ def test_text_without_a_json_object_is_an_error(text):
         parse_object(text)
 
 
+@pytest.mark.parametrize(
+    ("escaped", "text"),
+    [
+        (r"\ud83d\ude00", "\U0001f600"),
+        (r"\uD83D\uDE00!", "\U0001f600!"),
+        (r"a\ud83db", "a\ufffdb"),
+        (r"a\ude00b", "a\ufffdb"),
+        (r"\ud83d\ud83d\ude00", "\ufffd\U0001f600"),
+        (r"\ud83d\ude00\ude00", "\U0001f600\ufffd"),
+        (r"\ude00\ud83d", "\ufffd\ufffd"),
+        (r"\ud83d\u00e9", "\ufffdé"),
+        (r"\ud7ff\ue000", "\ud7ff\ue000"),
+        (r"C:\\ud83d", r"C:\ud83d"),
+        (r"\\ud83d\ude00", "\\ud83d\ufffd"),
+        (r"\\\ud83d", "\\\ufffd"),
+    ],
+)
+def test_half_a_character_is_replaced_and_nothing_else(escaped, text):
+    value = parse_object(f'{{"{escaped}": ["{escaped}"]}}')
+    assert (value, value.pairs) == ({text: [text]}, [(text, [text])])
+    assert text.encode()
+
+
 def test_repeated_keys_are_remembered_at_every_level():
     value = parse_object('{"a": {"x": 1, "x": 2}, "a": true}')
     assert [key for key, _ in value.pairs] == ["a", "a"]
@@ -126,8 +160,14 @@ def test_bad_answer_is_asked_again_with_the_reason(bad, why):
     assert (reply.value, reply.error) == (("Life", "Works"), None)
     first, again = (r.messages for r in client.asked)
     text = bad.text if isinstance(bad, Completion) else bad
-    retold = ("user", f"That answer cannot be used: {why}. Answer again, exactly in the form asked for.")
-    assert again == (*first, ("assistant", text or "(empty)"), retold)
+    assert again == (*first, ("assistant", text or "(empty)"), retold(why))
+
+
+def test_a_question_may_carry_an_earlier_answer_and_why_it_would_not_do():
+    plain, client = outline(GOOD)[1].asked[0], outline("no", GOOD, rejected=("early", "too short"))[1]
+    assert client.asked[0].messages == (*plain.messages, ("assistant", "early"), retold("too short"))
+    assert client.asked[1].messages == (*plain.messages, ("assistant", "no"), retold("no JSON object in the answer"))
+    assert len({r.key for r in (plain, *client.asked)}) == 3
 
 
 def test_second_bad_answer_is_the_error_and_both_are_kept():

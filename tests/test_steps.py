@@ -36,11 +36,11 @@ def sections(*titles):
         (sections("", " ", "==", "Life", "Works"), ("Life", "Works")),
         (sections("Life\n and\ttimes", "दिल्ली"), ("Life and times", "दिल्ली")),
         (f"```json\n{sections('Life', 'Works')}\n```", ("Life", "Works")),
-        ('{"sections": ["Life\\u0000", "W\\ud800orks"]}', ("Life", "W orks")),
+        ('{"sections": ["Life\\u0000", "W\\ud800orks"]}', ("Life", "W\ufffdorks")),
     ],
 )
 def test_outline_is_distinct_plain_headings_up_to_the_largest_number(answer, headings):
-    """A NUL broke the grammar of guided articles; half a surrogate pair could not be written anywhere and ended the run."""
+    """A NUL broke the grammar of guided articles; half a surrogate pair, which could not be written anywhere, is replaced."""
     assert outline(answer) == headings
 
 
@@ -102,6 +102,7 @@ WIKI = "'''S''' is a [[Place]].\n\n== Life ==\nLong."
         (f"```\n{WIKI}\n```", WIKI),
         ("I'm sorry to say he was poor.\n== Life ==\nLong.", "I'm sorry to say he was poor.\n== Life ==\nLong."),
         ("'''S''' cannot be moved.", "'''S''' cannot be moved."),
+        ("I Can Not Be Moved is a song.\n== Life ==\nx", "I Can Not Be Moved is a song.\n== Life ==\nx"),
     ],
 )
 def test_article_is_kept_as_written_without_fences(answer, wikitext):
@@ -115,6 +116,9 @@ def test_article_is_kept_as_written_without_fences(answer, wikitext):
         "I\u2019m sorry, but I can\u2019t write about that.",
         "I can\u2019t help with that.",
         "**I cannot** help with that.",
+        "I can not write about S.",
+        "I am not able to write about S.",
+        "I'm not able to write about S.",
         "As an AI language model, I have no memory.",
         "Unfortunately, I know nothing of [[S]].",
         "```\nSorry, no.\n```",

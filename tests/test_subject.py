@@ -2,18 +2,17 @@
 
 import asyncio
 import json
-import time
 
 import pytest
 
 from llmpedia.config import parse_config
 from llmpedia.materialize.steps import Stages
-from llmpedia.materialize.subject import Item, candidates_of, dump_visit, visit_subject
+from llmpedia.materialize.subject import Item, dump_visit, visit_subject
 from llmpedia.stages import Completion
 from llmpedia.tables import Fate
-from llmpedia.wikitext import Article
 
 OUTLINE = '{"sections": ["Life", "Works"]}'
+LEFT_OUT = "these phrases were left out or decided both ways"
 
 
 def article(*links):
@@ -42,8 +41,8 @@ def accept(request):
     return json.dumps(dict.fromkeys(phrases(request), True))
 
 
-def phrases(request):
-    return request.messages[-1][1].partition("Candidates:\n")[2].split("\n")
+def phrases(request, message=-1):
+    return request.messages[message][1].partition("Candidates:\n")[2].split("\n")
 
 
 def visit(answers, known=(), item=None, **sections):
@@ -59,10 +58,6 @@ def visit(answers, known=(), item=None, **sections):
 
 def fates(done):
     return {row["name"]: row["fate"] for row in done.candidates}
-
-
-def candidates(text, prompting="baseline"):
-    return candidates_of(Article(text), "Japan", parse_config({"run": {"prompting": prompting}}, "test"))
 
 
 BAD = {
@@ -153,8 +148,21 @@ def test_undecided_phrase_is_asked_once_more_then_omitted(first, again, asks, fa
     done, _ = visit({"article": article("Karnak", "granite"), "ner": [first, again, again]})
     asked = [r for r, _ in done.completions if r.stage == "ner"]
     assert fates(done) == {"Karnak": fate, "granite": Fate.NER_REJECTED}
-    assert phrases(asked[1]) == ["Karnak"]
+    assert phrases(asked[1], -3) == ["Karnak"]
+    assert [role for role, _ in asked[1].messages[-3:]] == ["user", "assistant", "user"]
+    assert (asked[1].messages[-2][1], LEFT_OUT in asked[1].messages[-1][1]) == (first, True)
     assert ([row["ner_completion"] for row in done.candidates], len(asked)) == ([asked[-1].key, asked[0].key], asks)
+
+
+def test_a_chunk_that_is_undecided_whole_is_asked_by_another_request():
+    """The second question was the same request as the first, so that its answer was the first answer again."""
+    both = '{"Karnak": true, "Karnak": false, "Nile": true, "nile": false}'
+    done, client = visit({"article": article("Karnak", "Nile"), "ner": [both, '{"Karnak": true, "Nile": false}']})
+    first, second = client.asked[-2:]
+    assert (phrases(first), phrases(second, -3), first.key != second.key) == (["Karnak", "Nile"], ["Karnak", "Nile"], True)
+    assert second.messages == (*first.messages, ("assistant", both), second.messages[-1])
+    assert fates(done) == {"Karnak": None, "Nile": Fate.NER_REJECTED}
+    assert {row["ner_completion"] for row in done.candidates} == {second.key}
 
 
 def test_failure_of_the_second_asking_keeps_the_decided():
@@ -185,39 +193,6 @@ def test_calibrated_ner_needs_confidence(raw, fate, confidence):
     done, _ = visit({"article": article("Karnak", "granite"), "ner": lambda _: ner}, run={"prompting": "calibrated"})
     assert fates(done) == {"Karnak": fate, "granite": None}
     assert done.candidates[0]["ner_confidence"] == confidence
-
-
-@pytest.mark.parametrize(
-    ("prompting", "links", "score", "fate"),
-    [
-        ("baseline", "[[X (0.74)]]", 0.74, None),
-        ("calibrated", "[[X (0.74)]]", 0.74, Fate.LOW_LINK_SCORE),
-        ("calibrated", "[[X (0.75)]]", 0.75, None),
-        ("calibrated", "[[X]]", None, None),
-        ("calibrated", "[[X (0.5)]] [[x (0.9)]] [[X]] [[X (0.6)]]", 0.9, None),
-        ("calibrated", "[[X]] (0,7)", 0.7, Fate.LOW_LINK_SCORE),
-        ("calibrated", "[[Japan (0.1)]]", 0.1, Fate.SELF_OR_LOOP),
-    ],
-)
-def test_candidate_has_its_highest_score_which_decides_when_calibrated(prompting, links, score, fate):
-    assert [(row["score"], row["fate"]) for row in candidates(links, prompting)] == [(score, fate)]
-
-
-def test_one_candidate_a_key_with_first_surface_mentions_and_sentence():
-    rows = candidates("See [[Covid 19]] now. Then [[U.S.]] and [[COVID-19|it]]. Last [[us]], [[Covid_19#Spread]].")
-    found = [(r["position"], r["key"], r["name"], r["mentions"], r["sentence"]) for r in rows]
-    assert found == [(0, "covid19", "Covid 19", 3, "See Covid 19 now."), (1, "us", "U.S.", 2, "Then U.S. and it.")]
-
-
-def test_names_in_all_scripts_and_signs_are_candidates_of_their_own():
-    names = ["القاهرة", "กิน", "กัน", "กน", "दिल्ली", "कमल", "कमला", "🎉", "AC/DC", "C++", "C#", "C", "!!!"]
-    assert [row["name"] for row in candidates(article(*names))] == names
-
-
-def test_ten_thousand_links_become_candidates_in_under_two_seconds():
-    start = time.perf_counter()
-    assert len(candidates(article(*(f"Entity {i}" for i in range(10_000))))) == 10_000
-    assert time.perf_counter() - start < 2.0
 
 
 @pytest.mark.parametrize("cap", ["depth_cap", "subject_cap"])

@@ -87,7 +87,7 @@ def embedding_engine(config: Config) -> Engine:
         return EndpointEmbedding(config)
     import ray
 
-    encoder = ray.remote(num_cpus=0.1, max_restarts=-1)(Encoder)
+    encoder = ray.remote(num_cpus=0.1, num_gpus=config.ray.embedding_gpus, max_restarts=-1)(Encoder)
     return ActorEmbedding(encoder.remote(config.embedding.model))
 
 

@@ -7,6 +7,7 @@ Arrow merges the dicts of different rows.
 
 import asyncio
 import json
+import logging
 import os
 import time
 import uuid
@@ -176,6 +177,7 @@ def start(config: EngineSection) -> bool:
     """
     from ray import serve
 
+    logging.getLogger("ray.serve").setLevel(logging.ERROR)
     serve.start(proxy_location="Disabled")
     name = app_name(config)
     if _status(name) == "RUNNING":

@@ -135,5 +135,6 @@ class Session:
         import ray
 
         entities = self._config.entities
-        actor = ray.remote(num_cpus=0.1, max_restarts=-1, max_task_retries=-1)(EntityIndex)
+        placed = {"num_cpus": 0.1, "num_gpus": self._config.ray.index_gpus}
+        actor = ray.remote(**placed, max_restarts=-1, max_task_retries=-1)(EntityIndex)
         return actor.remote(run_uri, entities.similarity_threshold, entities.neighbours, entities.lead_words)
