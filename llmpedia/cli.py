@@ -41,6 +41,13 @@ def _parser() -> argparse.ArgumentParser:
     walk.add_argument("--set", action="append", default=[], metavar="a.b=c", help="override one setting")
     walk.set_defaults(run=_materialize)
 
+    plan = commands.add_parser("plan", help="calls, tokens, GPU memory and cost of a run, before anything is spent")
+    plan.add_argument("config", help="YAML file, such as configs/demo.yaml")
+    plan.add_argument("--set", action="append", default=[], metavar="a.b=c", help="override one setting")
+    plan.add_argument("--like", metavar="RUN", help="take averages from this run instead of assumptions")
+    plan.add_argument("--json", action="store_true", help="print the figures as JSON")
+    plan.set_defaults(run=_plan)
+
     check = commands.add_parser("verify", help="prove that a run is whole; exit code 1 if it is not")
     check.add_argument("run_uri", metavar="RUN")
     check.set_defaults(run=_verify)
@@ -49,11 +56,28 @@ def _parser() -> argparse.ArgumentParser:
     status.add_argument("run_uri", metavar="RUN")
     status.set_defaults(run=_status)
 
-    report = commands.add_parser("report", help="funnel tables from fates (paper, tables 3 and 15 to 19)")
+    report = commands.add_parser("report", help="funnel tables from fates (paper, tables 3 and 15 to 19), tokens and cost")
     report.add_argument("run_uris", metavar="RUN", nargs="+")
     report.add_argument("--out", help="folder for Parquet, CSV and Markdown; without it the tables are printed only")
     report.set_defaults(run=_report)
+
+    _add_rehearse(commands)
     return parser
+
+
+def _add_rehearse(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    rehearse = commands.add_parser("rehearse", help="a synthetic world with planted truth, to try a run on")
+    actions = rehearse.add_subparsers(required=True, metavar="ACTION")
+    serve = actions.add_parser("serve", help="serve the world on 127.0.0.1 until interrupted")
+    serve.add_argument("--port", type=int, default=8765)
+    serve.set_defaults(run=_rehearse_serve)
+    score = actions.add_parser("score", help="compare a run with the planted truth; exit code 1 if subjects are lost or doubled")
+    score.add_argument("run_uri", metavar="RUN")
+    score.add_argument("--json", help="file for the figures as JSON")
+    score.set_defaults(run=_rehearse_score)
+    for command in (serve, score):
+        command.add_argument("--seed", type=int, default=0, help="of the world; the same for serve and score")
+        command.add_argument("--set", action="append", default=[], metavar="a.b=c", help="override one setting of the world")
 
 
 def _materialize(args: argparse.Namespace) -> int:
@@ -74,6 +98,22 @@ def _materialize(args: argparse.Namespace) -> int:
     totals = run.manifests[-1].facts["totals"]
     print(f"run {run_uri}: {totals['articles']} articles, {totals['entities']} entities in {run.last_wave + 1} commits")
     print(f"{time.monotonic() - started:.0f} s; next: llmpedia verify {run_uri}; llmpedia report {run_uri}")
+    return EXIT_DONE
+
+
+def _plan(args: argparse.Namespace) -> int:
+    from llmpedia.analysis.funnel import render
+    from llmpedia.materialize.plan import dumps, plan
+    from llmpedia.store.runfolder import RunFolder
+
+    planned = plan(load_config(args.config, args.set), RunFolder.open(args.like) if args.like else None)
+    if args.json:
+        print(dumps(planned))
+        return EXIT_DONE
+    print(render("expected", planned.stages))
+    if planned.memory:
+        print(render("memory", planned.memory))
+    print("\n".join(f"- {line}" for line in planned.assumptions))
     return EXIT_DONE
 
 
@@ -125,14 +165,42 @@ def _status(args: argparse.Namespace) -> int:
 
 def _report(args: argparse.Namespace) -> int:
     from llmpedia.analysis.funnel import funnel_tables, render, write_tables
+    from llmpedia.analysis.usage import usage_table
     from llmpedia.store.runfolder import RunFolder
 
-    tables = funnel_tables([RunFolder.open(uri) for uri in args.run_uris])
+    runs = [RunFolder.open(uri) for uri in args.run_uris]
+    tables = {**funnel_tables(runs), "usage": [row for run in runs for row in usage_table(run)]}
     for name, rows in tables.items():
         print(render(name, rows))
     if args.out:
         write_tables(tables, Path(args.out))
     return EXIT_DONE
+
+
+def _rehearse_serve(args: argparse.Namespace) -> int:
+    import asyncio
+
+    from llmpedia.rehearsal.server import run_server
+    from llmpedia.rehearsal.settings import load_settings
+
+    settings = load_settings(args.set, seed=args.seed)
+    print(f"a world of {settings.entities} entities on http://127.0.0.1:{args.port}/v1; counters at /stats", file=sys.stderr)
+    asyncio.run(run_server(settings, args.port))
+    return EXIT_DONE
+
+
+def _rehearse_score(args: argparse.Namespace) -> int:
+    from llmpedia.rehearsal.score import render, score
+    from llmpedia.rehearsal.settings import load_settings
+    from llmpedia.rehearsal.world import World
+    from llmpedia.store.runfolder import RunFolder
+
+    figures = score(RunFolder.open(args.run_uri), World(load_settings(args.set, seed=args.seed)))
+    print(render(figures))
+    if args.json:
+        Path(args.json).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    whole = not (figures["walk"]["lost"] or figures["walk"]["twice"] or figures["accounted"]["unaccounted"])
+    return EXIT_DONE if whole and not figures["doubled"]["doubled"] else EXIT_FINDING
 
 
 if __name__ == "__main__":

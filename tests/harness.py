@@ -106,15 +106,15 @@ class ScriptedEngine:
         return f"http://127.0.0.1:{self.port}/v1"
 
 
-def write_config(folder: Path, engine: ScriptedEngine, **sections: dict) -> Path:
+def write_config(folder: Path, server: ScriptedEngine, **sections: dict) -> Path:
     """A small walk against the scripted engine."""
     data = {
         "run": {"seed": "Vannevar Bush"},
         "caps": {"articles": 60},
         "waves": {"size": 10, "workers": 2, "rows_per_batch": 1},
         "article": {"words": 100, "sections": [2, 3]},
-        "engine": {"kind": "openai", "model": "scripted", "base_url": engine.url, "concurrency": 16, "request_timeout_s": 20},
-        "embedding": {"kind": "openai", "model": "scripted", "base_url": engine.url, "batch": 16},
+        "engine": {"kind": "openai", "model": "scripted", "base_url": server.url, "concurrency": 16, "request_timeout_s": 20},
+        "embedding": {"kind": "openai", "model": "scripted", "base_url": server.url, "batch": 16},
         "retries": {"attempts": 8, "first_wait_s": 0.2, "max_wait_s": 2.0},
     }
     for name, section in sections.items():

@@ -15,6 +15,8 @@ from pathlib import Path
 
 from aiohttp import web
 
+from llmpedia.rehearsal.batches import Batches, Delays, Plan
+
 WORLD = 150
 GENERIC = ("engineer", "government", "physics")
 _SYLLABLES = "ba ko ri mun ta vel dor shi an pe lo gra wen qui sa tor".split()
@@ -70,6 +72,12 @@ def answer(body: dict) -> str:
     return article(subject.group(1), outline["sections"])
 
 
+def completion(body: dict) -> dict:
+    text = answer(body)
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    return {"choices": [choice], "usage": {"prompt_tokens": 10, "completion_tokens": len(text) // 4}}
+
+
 def vector(name: str) -> list[float]:
     """Forms of one entity lie within 0.90 of each other, different entities apart."""
     n = entity(name)
@@ -98,11 +106,13 @@ class Server:
         return json.loads(raw)
 
     async def chat(self, request: web.Request) -> web.Response:
-        body = await self._arrive(request)
-        text = answer(body)
-        choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
-        usage = {"prompt_tokens": 10, "completion_tokens": len(text) // 4}
-        return web.json_response({"choices": [choice], "usage": usage})
+        return web.json_response(completion(await self._arrive(request)))
+
+    def batched(self, body: dict) -> tuple[int, dict]:
+        """The same answer for a line of a batch."""
+        self.log.write(hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest() + "\n")
+        self.log.flush()
+        return 200, completion(body)
 
     async def embed(self, request: web.Request) -> web.Response:
         body = await self._arrive(request)
@@ -111,16 +121,23 @@ class Server:
         return web.json_response({"data": rows})
 
 
+def faults(number: int) -> Plan:
+    """Every third batch expires with a quarter of its lines left, every fifth loses some."""
+    return Plan(expire=0.25 * (number % 3 == 2), lose=0.1 * (number % 5 == 4))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("port", type=int)
     parser.add_argument("log", type=Path)
     parser.add_argument("--latency", type=float, default=0.0)
     parser.add_argument("--fail-every", type=int, default=0)
+    parser.add_argument("--batch", type=float, default=0.05, help="seconds a batch takes")
     args = parser.parse_args()
     server = Server(args.log, args.latency, args.fail_every)
     app = web.Application(client_max_size=1 << 24)
     app.add_routes([web.post("/v1/chat/completions", server.chat), web.post("/v1/embeddings", server.embed)])
+    app.add_routes(Batches(server.batched, delays=Delays(in_progress=args.batch), plan=faults).routes())
     web.run_app(app, host="127.0.0.1", port=args.port, print=None)
 
 

@@ -40,6 +40,13 @@ FAULTS = {
     "topic in another mode": ("run: {root_topic: Dune}", [], ["run.root_topic", "'Dune'", "set run.mode to topic"]),
     "no seed": ("run: {seed: ' '}", [], ["run.seed", "set run.seed or run.titles"]),
     "openai without address": ("engine: {kind: openai}", [], ["engine.base_url", "null", "http://host/v1"]),
+    "batches without address": ("engine: {kind: openai_batch}", ["waves.workers=1"], ["engine.base_url", "null", "openai_batch"]),
+    "batches of several workers": (
+        "engine: {kind: openai_batch, base_url: http://h/v1}",
+        ["waves.workers=3"],
+        ["waves.workers", "3", "its own batches", "set waves.workers to 1"],
+    ),
+    "more requests than the service takes": ("batch: {most_requests: 50001}", [], ["batch.most_requests = 50001", "50000"]),
     "embedding without address": ("embedding: {kind: openai}", [], ["embedding.base_url", "null", "set embedding.base_url"]),
     "model of a stage": ("stages: {ner: {model: x}}", [], ["stages.ner.model", "'x'", "use openai"]),
     "titles missing": ("run: {titles: none.txt}", [], ["run.titles", "'none.txt'", "no such file", "one title a line"]),
@@ -128,6 +135,15 @@ def test_a_stage_takes_from_the_run_what_it_leaves_open():
     config = Config.model_validate({"engine": {"model": "m"}, "stages": {"ner": {"temperature": 0.5}}})
     ner = config.stage("ner")
     assert (ner.model, ner.temperature, ner.max_tokens) == ("m", 0.5, 2048)
+
+
+def test_online_and_batch_are_the_same_identity():
+    online, batch = (make_config(engine={"kind": k}, waves={"workers": 1}) for k in ("openai", "openai_batch"))
+    assert online.identity_hash() == batch.identity_hash()
+
+
+def test_how_batches_are_cut_is_no_identity():
+    assert make_config(batch={"settle_s": 9.0}).identity_hash() == make_config().identity_hash()
 
 
 def test_identity_names_settings_that_exist():

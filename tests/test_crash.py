@@ -9,7 +9,8 @@ import pytest
 from harness import ScriptedEngine, fingerprint, start_driver, write_config
 
 from llmpedia.config import load_config
-from llmpedia.engines.openai import OpenAIEngine
+from llmpedia.engines.models import load_models
+from llmpedia.engines.openai import chat_body
 from llmpedia.stages import Request
 from llmpedia.store.files import Folder
 from llmpedia.store.journal import read_wave, waves_with_pieces
@@ -21,14 +22,14 @@ TITLES = {"index": "ray::EntityIndex", "worker": "SubjectWorker"}
 
 def body_hashes(config, run) -> set[str]:
     """Hashes of the bodies whose answers the journal holds."""
-    engine, found, folder = OpenAIEngine(config.engine), set(), Folder(run)
+    found, folder = set(), Folder(run)
     for wave in waves_with_pieces(folder):
         for r in read_wave(folder, wave).values():
             messages = tuple((role, text) for role, text in r["messages"])
             request = Request(r["stage"], r["model"], messages, r["constraint"], r["sampling"])
-            body = (
-                {"model": r["model"], "input": [t for _, t in messages]} if r["stage"] == "embedding" else engine._body(request)
-            )
+            body = chat_body(request, config.engine.extra, load_models(config.engine.models_file), False)
+            if r["stage"] == "embedding":
+                body = {"model": r["model"], "input": [t for _, t in messages], "encoding_format": "base64"}
             found.add(hashlib.sha256(json.dumps(body).encode()).hexdigest())
     return found
 

@@ -12,6 +12,7 @@ from llmpedia.config import EngineSection
 from llmpedia.engines.base import TransientError
 from llmpedia.engines.client import Client, GroupCommit
 from llmpedia.engines.openai import OpenAIEngine
+from llmpedia.engines.permits import Permits
 from llmpedia.errors import ConfigError, EngineError
 from llmpedia.stages import Completion, Constraint
 from llmpedia.store.files import Folder
@@ -125,7 +126,7 @@ def through_client(server, folder, sampling="{}"):
     retries = make_config(retries={"attempts": 3, "first_wait_s": 0.0}).retries
 
     async def complete(openai):
-        client = Client(openai, {}, GroupCommit(JournalWriter(Folder(folder), 0, "w")), retries, 4)
+        client = Client(openai, {}, GroupCommit(JournalWriter(Folder(folder), 0, "w")), retries, Permits(4))
         return await asyncio.gather(client.complete(make_request(sampling=sampling)), return_exceptions=True)
 
     (found,) = server.ask(complete)

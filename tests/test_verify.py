@@ -157,7 +157,7 @@ def test_counts_of_a_manifest_that_its_rows_do_not_bear_out_are_named(lost):
 def test_what_an_interrupted_commit_left_is_a_note_and_no_finding(tmp_path):
     corpus = three_waves(tmp_path / "run")
     (tmp_path / "run" / manifest_name(2)).unlink()
-    JournalWriter(corpus.run.folder, 2, "w").append([{"key": "k"}])
+    JournalWriter(corpus.run.folder, 2, "w").append([{"key": "k", "completion": {}}])
     report = verify(RunFolder.open(str(tmp_path / "run")))
     assert report.findings == []
     assert named(report.notes, "entities/wave=00002", "cut short")

@@ -6,11 +6,14 @@ from llmpedia.stages import Completion, Request
 
 
 class TransientError(Exception):
-    """A try failed for a reason that may pass: overload, a dying replica, a cut connection. ``wait_s``: the wait asked for."""
+    """A try failed for a reason that may pass: overload, a dying replica, a cut connection.
 
-    def __init__(self, message: str, wait_s: float | None = None) -> None:
+    ``wait_s``: the wait asked for. ``rate_limited``: it was refused because too much is asked at once (HTTP 429).
+    """
+
+    def __init__(self, message: str, wait_s: float | None = None, rate_limited: bool = False) -> None:
         super().__init__(message)
-        self.wait_s = wait_s
+        self.wait_s, self.rate_limited = wait_s, rate_limited
 
 
 class Engine(Protocol):

@@ -1,4 +1,4 @@
-"""The durable client: retries, one concurrency cap, and the journal between an engine and everything built on it.
+"""The durable client: retries, permits of the concurrency cap, and the journal between an engine and everything built on it.
 
 A completion is handed out only when it is in the journal. A request that the wave's journal already answers is never asked
 again; two equal requests in flight are asked once.
@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from llmpedia.config import RetriesSection
 from llmpedia.engines.base import Engine, TransientError
+from llmpedia.engines.permits import Permits, Slot
 from llmpedia.errors import EngineError
 from llmpedia.stages import Completion, Request
 from llmpedia.store.journal import JournalWriter, Record, as_completion, completion_record
@@ -47,21 +48,23 @@ class GroupCommit:
                 await asyncio.to_thread(self._writer.append, [r for r, _ in batch])
             except Exception as e:
                 for _, done in batch:
-                    done.set_exception(e)
+                    if not done.done():  # whoever waited may have been cancelled
+                        done.set_exception(e)
                 continue
             for _, done in batch:
-                done.set_result(None)
+                if not done.done():
+                    done.set_result(None)
 
 
 class Client:
     """Answers requests for one wave from one process."""
 
     def __init__(
-        self, engine: Engine, journaled: dict[str, Record], commit: GroupCommit, retries: RetriesSection, concurrency: int
+        self, engine: Engine, journaled: dict[str, Record], commit: GroupCommit, retries: RetriesSection, permits: Permits
     ) -> None:
-        """``journaled``: what the wave's journal already answers; ``concurrency``: requests in flight at most."""
+        """``journaled``: what the wave's journal already answers; ``permits``: how many requests may be in flight."""
         self._engine, self._journaled, self._commit, self._retries = engine, journaled, commit, retries
-        self._slots = asyncio.Semaphore(concurrency)
+        self._permits = permits
         self._asked: dict[str, asyncio.Task[Completion]] = {}
         self._successes = 0
         self._down: EngineError | None = None
@@ -82,12 +85,12 @@ class Client:
         return await asyncio.shield(task)
 
     async def _ask(self, request: Request) -> Completion:
-        async with self._slots:
-            completion = await self._try(request)
+        async with self._permits.slot() as slot:
+            completion = await self._try(request, slot)
         await self._commit.durable(completion_record(request, completion))
         return completion
 
-    async def _try(self, request: Request) -> Completion:
+    async def _try(self, request: Request, slot: Slot) -> Completion:
         before = self._successes
         for attempt in range(self._retries.attempts):
             if self._down:
@@ -96,11 +99,15 @@ class Client:
                 completion = await self._engine.generate(request)
             except TransientError as e:
                 last = e
+                if e.rate_limited:
+                    self._permits.limited()
                 if attempt + 1 < self._retries.attempts:
                     before = self._successes
-                    await asyncio.sleep(e.wait_s if e.wait_s is not None else self._wait(attempt))
+                    wait_s = e.wait_s if e.wait_s is not None else self._wait(attempt)
+                    await (slot.give_way(wait_s) if e.rate_limited else asyncio.sleep(wait_s))
                 continue
             self._successes += 1
+            self._permits.succeeded()
             return completion
         if self._successes == before and not await self._alive(request):
             # Nobody has had an answer since the last try but one failed: the engine is down, which says nothing of the request.

@@ -26,17 +26,18 @@ class EndpointEmbedding:
     def __init__(self, config: Config) -> None:
         assert config.embedding.base_url is not None  # config refuses it
         timeout = config.engine.request_timeout_s
-        self._endpoint = Endpoint(config.embedding.base_url, config.embedding.api_key_env, timeout)
+        self.endpoint = Endpoint(config.embedding.base_url, config.embedding.api_key_env, timeout)
 
     async def generate(self, request: Request) -> Completion:
         """See :class:`~llmpedia.engines.base.Engine`."""
         names = [text for _, text in request.messages]
-        status, data = await self._endpoint.post("embeddings", {"model": request.model, "input": names})
+        body = {"model": request.model, "input": names, "encoding_format": "base64"}
+        status, data = await self.endpoint.post("embeddings", body)
         if status >= 400:
             return Completion(error=f"embedding: HTTP {status}: {error_message(data)}")
         try:
             rows = sorted(data["data"], key=lambda row: row["index"])
-            vectors = np.array([row["embedding"] for row in rows], dtype=np.float32)
+            vectors = np.array([_vector(row["embedding"]) for row in rows], dtype=np.float32)
         except (KeyError, TypeError, ValueError) as e:
             raise TransientError(f"answer without embeddings ({type(e).__name__})") from e
         if vectors.ndim != 2 or len(vectors) != len(names) or not np.isfinite(vectors).all():
@@ -45,7 +46,7 @@ class EndpointEmbedding:
 
     async def close(self) -> None:
         """Let the session go."""
-        await self._endpoint.close()
+        await self.endpoint.close()
 
 
 class Encoder:
@@ -117,6 +118,13 @@ _AT_ONCE = 16
 
 async def _all(client: Completer, requests: list[Request]) -> list[Completion]:
     return list(await asyncio.gather(*(client.complete(r) for r in requests)))
+
+
+def _vector(embedding: str | list[float]) -> Vectors:
+    """base64 was asked for, which is twenty times faster to read; some endpoints send numbers all the same."""
+    if isinstance(embedding, str):
+        return np.frombuffer(base64.b64decode(embedding), dtype="<f4")
+    return np.asarray(embedding, dtype=np.float32)
 
 
 def _pack(vectors: Vectors) -> str:

@@ -4,6 +4,7 @@ Generation of wave w+1 (Ray Data) overlaps with resolving and committing wave w 
 """
 
 import asyncio
+import contextlib
 import json
 import platform
 import warnings
@@ -18,6 +19,7 @@ import pyarrow as pa
 
 from llmpedia.config import Config
 from llmpedia.engines.client import Client
+from llmpedia.engines.permits import Permits
 from llmpedia.errors import EngineError, InputError, LlmpediaError
 from llmpedia.materialize.frontier import Frontier, Plan
 from llmpedia.materialize.resolve import Resolved, Resolver
@@ -25,7 +27,16 @@ from llmpedia.materialize.session import IndexClient, Session
 from llmpedia.materialize.steps import Stages, prompts_of
 from llmpedia.materialize.subject import Row
 from llmpedia.materialize.wave import facts_of, seed_proposals, seed_tables, walk_proposals, walk_tables
-from llmpedia.materialize.worker import ITEMS, SubjectWorker, batches_in_flight, make_client, make_engine
+from llmpedia.materialize.worker import (
+    ITEMS,
+    SubjectWorker,
+    batches_in_flight,
+    client_name,
+    heed_pauses,
+    make_client,
+    make_engine,
+    make_permits,
+)
 from llmpedia.store.lease import Lease
 from llmpedia.store.runfolder import FORMAT, RunFolder
 
@@ -109,27 +120,43 @@ class _Walk:
         self._config, self._run, self._lease, self._session, self._progress = config, run, lease, session, progress
         self._stages = Stages.of(config)
         self._index = session.index(run.uri)
+        self._resolving: tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]] | None = None
 
     def run(self) -> None:
         if self._run.last_wave < 0:
             asyncio.run(self._commit_seeds())
-        frontier = Frontier(self._run, self._config)
         with ThreadPoolExecutor(1, thread_name_prefix="resolve") as pool:
-            under_way: Future[None] | None = None
-            wave = self._run.last_wave + 1
-            while True:
-                plan = frontier.plan(wave)
-                if plan is None and under_way is not None:
-                    under_way.result()
-                    under_way = None
-                    continue
-                if plan is None:
-                    return
-                visits = self._generate(plan)
-                if under_way is not None:
-                    under_way.result()
-                under_way = pool.submit(self._resolve_and_commit, plan, visits)
-                wave += 1
+            try:
+                self._waves(pool)
+            except BaseException:
+                if self._config.engine.kind == "openai_batch":
+                    self._give_up()  # a batch can take a day; the next start takes it up
+                raise
+
+    def _waves(self, pool: ThreadPoolExecutor) -> None:
+        frontier = Frontier(self._run, self._config)
+        under_way: Future[None] | None = None
+        wave = self._run.last_wave + 1
+        while True:
+            plan = frontier.plan(wave)
+            if plan is None and under_way is not None:
+                under_way.result()
+                under_way = None
+                continue
+            if plan is None:
+                return
+            visits = self._generate(plan)
+            if under_way is not None:
+                under_way.result()
+            under_way = pool.submit(self._resolve_and_commit, plan, visits)
+            wave += 1
+
+    def _give_up(self) -> None:
+        """Stop resolving; a commit that has begun is finished."""
+        if self._resolving is not None:
+            loop, task = self._resolving
+            with contextlib.suppress(RuntimeError):  # it has just ended
+                loop.call_soon_threadsafe(task.cancel)
 
     async def _commit_seeds(self) -> None:
         proposals = seed_proposals(seeds_of(self._config))
@@ -150,13 +177,15 @@ class _Walk:
         found: dict[int, Row] = {}
         articles = self._run.manifests[-1].facts["totals"]["articles"]
         self._progress(Progress(f"wave {plan.wave}, hop {plan.hop}: 0/{len(plan.items)}", articles))
-        for batch in _ray_data(plan, self._config, self._run.uri, self._index):
+        for batch in _ray_data(plan, self._config, self._run.uri, self._index, self._session.limiter):
             for row in batch.to_pylist():
                 if row["fatal"]:
                     fatal = json.loads(row["fatal"])
                     raise _FATAL.get(fatal["kind"], LlmpediaError)(fatal["message"])
-                found[row["subject_id"]] = row
+                found[row["subject_id"]] = json.loads(row["visit"])
             self._progress(Progress(f"wave {plan.wave}, hop {plan.hop}: {len(found)}/{len(plan.items)}", articles))
+        # The workers are gone, and what they held of the cap is for the next ones at once.
+        self._session.limiter.forget.remote(client_name(plan.wave, ""))
         lost = [i.subject_id for i in plan.items if i.subject_id not in found]
         if lost:
             raise AssertionError(f"wave {plan.wave}: subjects {lost[:5]} came back from no worker")
@@ -166,6 +195,9 @@ class _Walk:
         asyncio.run(self._resolve(plan, visits))
 
     async def _resolve(self, plan: Plan, visits: list[Row]) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._resolving = asyncio.get_running_loop(), task
         totals = self._run.manifests[-1].facts["totals"]
         resolved = Resolved()
         if self._config.run.mode != "titles":
@@ -183,24 +215,32 @@ class _Resolving:
     """A resolver whose connections live as long as the ``async with``."""
 
     def __init__(self, config: Config, session: Session, stages: Stages, run_uri: str, wave: int, index: Any) -> None:
-        self._engine = make_engine(config)
-        client = make_client(self._engine, config, run_uri, wave, "driver", 1)
+        self._engine = make_engine(config, run_uri, wave, "driver")
+        self._permits = make_permits(config, session.limiter, f"driver/{client_name(wave, '')}")
+        heed_pauses(self._engine, self._permits)
+        client = make_client(self._engine, config, run_uri, wave, "driver", self._permits)
         self._embedder = session.embedder
         embedder: Client = client
         if self._embedder is not None:
-            embedder = make_client(self._embedder, config, run_uri, wave, "embedder", 1)
+            # One endpoint, one cap; permits of the batch engine are no cap, and embeddings always go online.
+            online = config.engine.kind == "openai"
+            shared = online and config.embedding.base_url == config.engine.base_url
+            permits = self._permits if shared else Permits(config.engine.concurrency)
+            heed_pauses(self._embedder, permits)
+            embedder = make_client(self._embedder, config, run_uri, wave, "embedder", permits)
         self._resolver = Resolver(config, stages, index, client, embedder)
 
     async def __aenter__(self) -> Resolver:
         return self._resolver
 
     async def __aexit__(self, *error: object) -> None:
+        await self._permits.close()
         await self._engine.close()
         if self._embedder is not None:
             await self._embedder.close()
 
 
-def _ray_data(plan: Plan, config: Config, run_uri: str, index: Any) -> Any:
+def _ray_data(plan: Plan, config: Config, run_uri: str, index: Any, limiter: Any) -> Any:
     """The wave as a Ray Data execution: an iterator over Arrow tables of visits, in order of arrival."""
     import ray.data
     from ray.util.annotations import RayDeprecationWarning
@@ -209,6 +249,7 @@ def _ray_data(plan: Plan, config: Config, run_uri: str, index: Any) -> Any:
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     context.issue_detectors_config.detectors = []
+    context.memory_usage_poll_interval_s = None  # reads the whole memory map of each worker every second
     rows = [{**i.__dict__, "expand": str(i.expand)} for i in plan.items]
     size = config.waves.rows_per_batch
     blocks = [pa.Table.from_pylist(rows[i : i + size], schema=ITEMS) for i in range(0, len(rows), size)]
@@ -216,7 +257,7 @@ def _ray_data(plan: Plan, config: Config, run_uri: str, index: Any) -> Any:
     workers = min(config.waves.workers, len(blocks))
     visits = ray.data.from_arrow(blocks).map_batches(
         SubjectWorker,
-        fn_constructor_args=(config.model_dump_json(), run_uri, plan.wave, plan.upto, index),
+        fn_constructor_args=(config.model_dump_json(), run_uri, plan.wave, plan.upto, index, limiter),
         batch_size=None,
         batch_format="pyarrow",
         compute=ray.data.ActorPoolStrategy(size=workers, max_tasks_in_flight_per_actor=open_batches),

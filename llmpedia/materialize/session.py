@@ -11,6 +11,7 @@ from llmpedia.config import STAGE_NAMES, Config
 from llmpedia.engines import checks, vllm_serve
 from llmpedia.engines.base import Engine
 from llmpedia.engines.embeddings import Vectors, embedding_engine
+from llmpedia.engines.limits import start_limiter
 from llmpedia.entities.index import EntityIndex, Known, Neighbour
 from llmpedia.materialize.steps import Likeness, Phrases, Stages, Subject
 
@@ -68,6 +69,7 @@ class Session:
         self._config = config
         self._stack = ExitStack()
         self.embedder: Engine | None = None
+        self.limiter: Any = None
 
     def __enter__(self) -> Self:
         """Check, then start.
@@ -82,6 +84,7 @@ class Session:
                 checks.check_context(self._config, needs_of(self._config))
             self._start_ray()
             self._start_engine()
+            self.limiter = start_limiter(self._config.engine.concurrency)
             if self._config.run.mode != "titles":
                 self.embedder = embedding_engine(self._config)
         except BaseException:

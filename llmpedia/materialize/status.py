@@ -3,13 +3,14 @@
 import time
 from typing import Any
 
+from llmpedia.analysis.usage import spent
 from llmpedia.store import journal
 from llmpedia.store.lease import read_lease
 from llmpedia.store.runfolder import RunFolder
 
 
 def status(run: RunFolder) -> dict[str, Any]:
-    """Plain data: commits, totals, fates so far, who writes, and what the wave under way has answered."""
+    """Plain data: commits, totals, fates so far, who writes, and what the wave under way has answered, what was spent."""
     last = run.manifests[-1].facts if run.manifests else None
     fates: dict[str, int] = {}
     for manifest in run.manifests:
@@ -27,5 +28,6 @@ def status(run: RunFolder) -> dict[str, Any]:
         "caps": last["caps"] if last else None,
         "writer": {**holder, "seconds_since_renewed": round(time.time() - holder["renewed"])} if holder else None,
         "journal": {f"wave {w}": len(journal.read_wave(run.folder, w)) for w in under_way},
+        "usage": spent(run),
         "fingerprint": run.fingerprint(),
     }

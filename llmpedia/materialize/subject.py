@@ -214,16 +214,14 @@ def _apply(rows: list[Row], reply: Reply[dict[str, Decision]], config: Config) -
 
 
 def dump_visit(visit: Visit) -> Row:
-    """The visit as plain columns, for Ray Data; see ``worker.VISITS``."""
+    """The visit as plain data, for its way to the driver."""
     return {
-        "subject_id": visit.item.subject_id,
         "article": visit.article,
         "error_stage": visit.error_stage,
         "error": visit.error,
         "lead": visit.lead,
         "candidates": visit.candidates,
         "completions": [completion_row(visit.item.subject_id, r, c) for r, c in visit.completions],
-        "fatal": None,
     }
 
 

@@ -15,14 +15,16 @@ import pyarrow as pa
 from llmpedia.config import Config
 from llmpedia.engines.base import Engine
 from llmpedia.engines.client import Client, GroupCommit
+from llmpedia.engines.embeddings import EndpointEmbedding
 from llmpedia.engines.openai import OpenAIEngine
+from llmpedia.engines.openai_batch import CONCURRENCY, OpenAIBatchEngine
+from llmpedia.engines.permits import Permits, SharedPermits
 from llmpedia.engines.vllm_serve import VllmEngine
 from llmpedia.errors import LlmpediaError
 from llmpedia.materialize.steps import Stages
 from llmpedia.materialize.subject import Item, Row, dump_visit, visit_subject
 from llmpedia.store.files import Folder
-from llmpedia.store.journal import JournalWriter, read_wave
-from llmpedia.tables import ARTICLES, CANDIDATES, COMPLETIONS
+from llmpedia.store.journal import JournalWriter, read_batches, read_wave
 
 ITEMS = pa.schema(
     [
@@ -35,52 +37,71 @@ ITEMS = pa.schema(
     ]
 )
 
-_OPEN_CANDIDATE = pa.struct([f for f in CANDIDATES if f.name not in ("candidate_id", "parent_id")])
-
-VISITS = pa.schema(
-    [
-        ("subject_id", pa.int64()),
-        ("article", pa.struct(list(ARTICLES))),
-        ("error_stage", pa.string()),
-        ("error", pa.string()),
-        ("lead", pa.string()),
-        ("candidates", pa.list_(_OPEN_CANDIDATE)),
-        ("completions", pa.list_(pa.struct(list(COMPLETIONS)))),
-        ("fatal", pa.string()),
-    ]
-)
+# A visit is nested (dozens of candidates, several completions). As Arrow structs its way through Ray's object store cost as much
+# as the whole visit, so it travels as one JSON string; what is stored is plain columns again.
+VISITS = pa.schema([("subject_id", pa.int64()), ("visit", pa.string()), ("fatal", pa.string())])
 
 
-def make_engine(config: Config) -> Engine:
-    """The client side of the engine that ``config`` asks for."""
-    return OpenAIEngine(config.engine) if config.engine.kind == "openai" else VllmEngine(config.engine)
+def make_engine(config: Config, run_uri: str, wave: int, writer: str) -> Engine:
+    """The client side of the engine that ``config`` asks for; ``writer``: tells apart what writes to the wave's journal."""
+    if config.engine.kind == "openai":
+        return OpenAIEngine(config.engine)
+    if config.engine.kind == "vllm":
+        return VllmEngine(config.engine)
+    folder = Folder(run_uri)
+    commit = GroupCommit(JournalWriter(folder, wave, f"{writer}-batches"))
+    return OpenAIBatchEngine(config.engine, config.batch, run_uri, wave, commit, read_batches(folder, wave))
 
 
-def make_client(engine: Engine, config: Config, run_uri: str, wave: int, writer: str, share: int) -> Client:
-    """A durable client for one wave; ``share``: how many processes share the concurrency cap."""
+def make_client(engine: Engine, config: Config, run_uri: str, wave: int, writer: str, permits: Permits) -> Client:
+    """A durable client for one wave; ``permits``: this process's part of the concurrency cap."""
     folder = Folder(run_uri)
     commit = GroupCommit(JournalWriter(folder, wave, writer))
-    return Client(engine, read_wave(folder, wave), commit, config.retries, max(1, config.engine.concurrency // share))
+    return Client(engine, read_wave(folder, wave), commit, config.retries, permits)
+
+
+def client_name(wave: int, writer: str) -> str:
+    """What the limiter knows a client by; all clients of a wave's workers begin with ``client_name(wave, "")``."""
+    return f"wave={wave:05d}/{writer}"
+
+
+def make_permits(config: Config, limiter: Any, name: str) -> Permits:
+    """A process's permits under the run's concurrency cap; for batches there is nothing to hold back."""
+    return Permits(CONCURRENCY) if config.engine.kind == "openai_batch" else SharedPermits(limiter, name)
+
+
+def heed_pauses(engine: Engine, permits: Permits) -> None:
+    """Have the pauses that the engine's endpoint asks for kept by everyone who shares its permits."""
+    if isinstance(engine, OpenAIEngine | EndpointEmbedding):
+        engine.endpoint.on_pause = permits.pause
 
 
 def batches_in_flight(config: Config) -> int:
-    """Batches one worker has open, so that its share of the concurrency cap stays full."""
-    share = config.engine.concurrency / config.waves.workers
+    """Batches one worker has open: its even share of the concurrency cap and half as much again.
+
+    Subjects between two requests, and shares that other workers leave, would else lie idle. For the Batch API the whole wave.
+    """
+    if config.engine.kind == "openai_batch":
+        return math.ceil(config.waves.size / config.waves.rows_per_batch)
+    share = 1.5 * config.engine.concurrency / config.waves.workers
     return min(64, max(1, math.ceil(share / config.waves.rows_per_batch)))
 
 
 class SubjectWorker:
     """One process of the stage."""
 
-    def __init__(self, config_json: str, run_uri: str, wave: int, upto: int, index: Any) -> None:
-        """``upto``: commits the canonical screen may see; ``index``: handle of the EntityIndex actor."""
+    def __init__(self, config_json: str, run_uri: str, wave: int, upto: int, index: Any, limiter: Any) -> None:
+        """``upto``: commits the canonical screen may see; ``index``, ``limiter``: handles of these actors."""
         import ray
 
         self._config = Config.model_validate_json(config_json)
         self._stages = Stages.of(self._config)
         self._upto, self._index = upto, index
         writer = ray.get_runtime_context().get_worker_id()[:12]
-        self._client = make_client(make_engine(self._config), self._config, run_uri, wave, writer, self._config.waves.workers)
+        engine = make_engine(self._config, run_uri, wave, writer)
+        permits = make_permits(self._config, limiter, client_name(wave, writer))
+        heed_pauses(engine, permits)
+        self._client = make_client(engine, self._config, run_uri, wave, writer, permits)
 
     async def __call__(self, batch: pa.Table) -> AsyncIterator[pa.Table]:
         """Subjects in, visits out."""
@@ -89,7 +110,8 @@ class SubjectWorker:
 
     async def _row(self, item: Item) -> Row:
         try:
-            return dump_visit(await visit_subject(item, self._config, self._stages, self._client, self._screen))
+            visit = await visit_subject(item, self._config, self._stages, self._client, self._screen)
+            return {"subject_id": item.subject_id, "visit": json.dumps(dump_visit(visit)), "fatal": None}
         except LlmpediaError as e:
             return failed_row(item.subject_id, e)
 
@@ -101,5 +123,4 @@ class SubjectWorker:
 def failed_row(subject_id: int, error: LlmpediaError) -> Row:
     """A row that stops the run: {"kind", "message"} of the error."""
     fatal = json.dumps({"kind": type(error).__name__, "message": str(error)})
-    nothing: Row = dict.fromkeys(VISITS.names)
-    return {**nothing, "subject_id": subject_id, "lead": "", "candidates": [], "completions": [], "fatal": fatal}
+    return {"subject_id": subject_id, "visit": None, "fatal": fatal}

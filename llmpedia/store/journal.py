@@ -88,8 +88,18 @@ def read_wave(folder: Folder, wave: int) -> dict[str, Record]:
     """
     found: dict[str, Record] = {}
     for record in _records(folder, wave):
-        found.setdefault(record["key"], record)
+        if "completion" in record:
+            found.setdefault(record["key"], record)
     return found
+
+
+def read_batches(folder: Folder, wave: int) -> list[Record]:
+    """Records of a wave's journal that tell of batches (see ``engines.openai_batch``), earliest first.
+
+    Raises:
+        InputError: a piece is torn.
+    """
+    return [record for record in _records(folder, wave) if "completion" not in record]
 
 
 def _records(folder: Folder, wave: int) -> Iterator[Record]:

@@ -218,7 +218,7 @@ class RunFolder:
         for wave in range(len(self.manifests)) if waves is None else waves:
             for file in self.manifests[wave].files:
                 if file.table == table:
-                    rows = self._read_file(file, columns)
+                    rows = _widened(self._read_file(file, columns), schema)
                     parts.append(rows.append_column("wave", pa.array([wave] * rows.num_rows, pa.int32())).cast(schema))
         return pa.concat_tables(parts)
 
@@ -241,6 +241,14 @@ class RunFolder:
             for file in manifest.files:
                 whole.update(f"{manifest.wave} {file.table} {file.rows} {file.content}\n".encode())
         return whole.hexdigest()
+
+
+def _widened(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The rows with the columns that files of earlier versions lack, as nulls."""
+    missing = [f for f in schema if f.name != "wave" and f.name not in rows.column_names]
+    for f in missing:
+        rows = rows.append_column(f, pa.nulls(rows.num_rows, f.type))
+    return rows.select([f.name for f in schema if f.name != "wave"]) if missing else rows
 
 
 def manifest_name(wave: int) -> str:

@@ -1,0 +1,147 @@
+"""Tokens and money a stage, as spent: from committed completions, and from the journal of waves under way.
+
+A figure that is not known is null, never 0: tokens where the engine tells none, money where no price is known.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow.compute as pc
+
+from llmpedia.engines.models import Models, load_models
+from llmpedia.errors import ConfigError
+from llmpedia.stages import ASKED_AGAIN
+from llmpedia.store import journal
+from llmpedia.store.runfolder import RunFolder
+
+Rows = list[dict[str, Any]]
+
+# The last turn of a request that puts a question once more, as JSON; a quote inside of a prompt is escaped, so this is exact.
+_AGAIN = json.dumps({"role": "user", "content": ASKED_AGAIN})[:-2]
+_COLUMNS = ["stage", "model", "messages", "prompt_tokens", "completion_tokens", "error", "cached_tokens"]
+
+
+@dataclass
+class Used:
+    """Sums over the calls of one stage to one model. ``untold``: answered calls whose tokens the engine did not tell."""
+
+    calls: int = 0
+    errored: int = 0
+    asked_again: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    untold: int = 0
+
+    def take(self, row: Mapping[str, Any], again: bool) -> None:
+        """Count one completion. Tokens of a call that failed are not told, and as a rule not billed."""
+        self.calls += 1
+        self.errored += row["error"] is not None
+        self.asked_again += again
+        told = row["prompt_tokens"] is not None and row["completion_tokens"] is not None
+        self.untold += row["error"] is None and not told
+        self.prompt_tokens += row["prompt_tokens"] or 0
+        self.completion_tokens += row["completion_tokens"] or 0
+        self.cached_tokens += row.get("cached_tokens") or 0
+
+
+Usage = dict[tuple[str, str], Used]
+
+
+def committed(run: RunFolder) -> Usage:
+    """(stage, model) -> what its committed completions took, wave by wave. Embeddings are not kept in them."""
+    usage: Usage = {}
+    for wave in range(run.last_wave + 1):
+        table = run.read("completions", [wave], _COLUMNS)
+        again = pc.match_substring(table["messages"], _AGAIN).to_pylist()
+        rows = table.drop_columns(["messages"]).to_pylist()
+        for row, asked_again in zip(rows, again, strict=True):
+            usage.setdefault((row["stage"], row["model"]), Used()).take(row, bool(asked_again))
+    return usage
+
+
+def under_way(run: RunFolder) -> Usage:
+    """The same of what the journal holds of waves not yet committed, but for embeddings, which commits do not keep either."""
+    usage: Usage = {}
+    for wave in journal.waves_with_pieces(run.folder):
+        if wave > run.last_wave:
+            for record in journal.read_wave(run.folder, wave).values():
+                if record["stage"] == "embedding":
+                    continue
+                again = record["messages"][-1][1].startswith(ASKED_AGAIN)
+                row = {"prompt_tokens": None, "completion_tokens": None, "error": None, **record["completion"]}
+                usage.setdefault((record["stage"], record["model"]), Used()).take(row, again)
+    return usage
+
+
+def together(parts: Iterable[Usage]) -> Usage:
+    """Usages summed."""
+    whole: Usage = {}
+    for part in parts:
+        for key, used in part.items():
+            into = whole.setdefault(key, Used())
+            for name, n in used.__dict__.items():
+                setattr(into, name, getattr(into, name) + n)
+    return whole
+
+
+def settings_of(run: RunFolder) -> tuple[Models, bool]:
+    """Prices as this machine has them now, and whether the run was configured for the Batch API.
+
+    Where the run's own models file is gone, no price is known: the built-in ones were not meant to hold.
+    """
+    engine = run.description().get("config", {}).get("engine", {})
+    try:
+        models = load_models(engine.get("models_file"))
+    except ConfigError:
+        models = Models()
+    return models, engine.get("kind") == "openai_batch"
+
+
+def usage_rows(name: str, usage: Usage, models: Models, batched: bool) -> Rows:
+    """A row a stage and model, and a sum; ``cost`` in US dollars."""
+    rows = [_row(name, stage, model, used, models, batched) for (stage, model), used in sorted(usage.items())]
+    return [*rows, _sum(name, rows)] if rows else []
+
+
+def _row(name: str, stage: str, model: str, used: Used, models: Models, batched: bool) -> dict[str, Any]:
+    known = not used.untold
+    cost = models.of(model).cost(used.prompt_tokens, used.cached_tokens, used.completion_tokens, batched) if known else None
+    return {
+        "run": name,
+        "stage": stage,
+        "model": model,
+        "calls": used.calls,
+        "errored": used.errored,
+        "asked_again": used.asked_again,
+        "untold": used.untold,
+        "prompt_tokens": used.prompt_tokens if known else None,
+        "completion_tokens": used.completion_tokens if known else None,
+        "cost": None if cost is None else round(cost, 6),
+    }
+
+
+def _sum(name: str, rows: Rows) -> dict[str, Any]:
+    """Null as soon as one part is."""
+    whole: dict[str, Any] = {"run": name, "stage": "all", "model": None}
+    for column in list(rows[0])[3:]:
+        values = [row[column] for row in rows]
+        whole[column] = None if None in values else sum(values)
+    if whole["cost"] is not None:
+        whole["cost"] = round(whole["cost"], 6)
+    return whole
+
+
+def usage_table(run: RunFolder) -> Rows:
+    """What the committed part of a run took."""
+    models, batched = settings_of(run)
+    return usage_rows(run.uri.rstrip("/").rpartition("/")[2] or run.uri, committed(run), models, batched)
+
+
+def spent(run: RunFolder) -> Rows:
+    """What a run has taken so far, waves under way among it."""
+    models, batched = settings_of(run)
+    rows = usage_rows("", together([committed(run), under_way(run)]), models, batched)
+    return [{k: v for k, v in row.items() if k != "run"} for row in rows]

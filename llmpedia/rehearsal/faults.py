@@ -1,0 +1,62 @@
+"""What goes wrong, and how long an answer takes: decided by (seed, body, how often it was seen), so that a retry can succeed."""
+
+import json
+import math
+from statistics import NormalDist
+
+from llmpedia.rehearsal.draws import share
+from llmpedia.rehearsal.settings import REQUEST_FAULTS, WorldSettings
+
+REFUSAL = "I'm sorry, but I can't help with that."
+_OF_COMPLETIONS = frozenset({"malformed", "truncated", "omitted"})
+_TINY = 1e-9
+
+
+def fault_of(settings: WorldSettings, stage: str, body: int, seen: int) -> str | None:
+    """The fault of a request, None for none.
+
+    Args:
+        stage: of the request; embeddings never get faults of completions, only NER answers get ``omitted``.
+        body: hash of the request's body.
+        seen: how often this body came before.
+    """
+    u = share(settings.seed, "fault", body, seen)
+    for name in REQUEST_FAULTS:
+        u -= getattr(settings.faults, name)
+        if u < 0:
+            allowed = name not in _OF_COMPLETIONS or (stage == "ner" if name == "omitted" else stage != "embedding")
+            return name if allowed else None
+    return None
+
+
+def spoiled(fault: str, stage: str, text: str, u: float) -> tuple[str, str]:
+    """(text, finish_reason) of an answer with a fault of completions; ``u`` in [0, 1) says where it breaks."""
+    if fault == "truncated":
+        return text[: int(len(text) * (0.2 + 0.7 * u))], "length"
+    if fault == "omitted":
+        return _without_rows(text, u), "stop"
+    if stage == "article":
+        return REFUSAL, "stop"
+    return text[: max(1, int(len(text) * (0.3 + 0.5 * u)))].replace("}", ""), "stop"
+
+
+def _without_rows(text: str, u: float) -> str:
+    """An NER answer that leaves 1 to 3 of its phrases out."""
+    answer = json.loads(text)
+    rows = answer.get("phrases")
+    whole = rows if isinstance(rows, list) else list(answer.items())
+    gone = min(len(whole), 1 + int(3 * u))
+    at = int(u * 7919) % (len(whole) - gone + 1)
+    kept = whole[:at] + whole[at + gone :]
+    return json.dumps({"phrases": kept} if isinstance(rows, list) else dict(kept), ensure_ascii=False)
+
+
+def latency_s(settings: WorldSettings, body: int, seen: int) -> float:
+    """Seconds until the answer is sent."""
+    latency = settings.latency
+    if latency.kind == "none":
+        return 0.0
+    if latency.kind == "constant":
+        return latency.mean_s
+    u = min(max(share(settings.seed, "latency", body, seen), _TINY), 1 - _TINY)
+    return latency.mean_s * math.exp(latency.sigma * NormalDist().inv_cdf(u) - latency.sigma**2 / 2)

@@ -1,0 +1,158 @@
+"""The world's model: a chat request in, the answer's text out; a pure function of both.
+
+It knows a stage by the name of the schema that comes with it, or else by the words of the prompt, as a real model would; an
+extra turn that rejects an answer sends it back to the real question. What it does not know it answers with "Yes".
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from llmpedia.rehearsal import prose
+from llmpedia.rehearsal.draws import dice, share
+from llmpedia.rehearsal.world import World
+
+STAGES = ("self_grounding", "outline", "article", "ner", "arbitration")
+_REJECTED = "That answer cannot be used"
+_SUBJECT = re.compile(r"^Subject: (.*)$", re.M)
+_ROOT = re.compile(r"^Root topic: (.*)$", re.M)
+_BETWEEN = re.compile(r"(\d+) to (\d+) section headings")
+_NAMED_IN = ". Named in the article on "
+_PARENT_ENDS = re.compile(r" \(|: ")
+_STARTING = ". A starting point of this encyclopedia."
+_OPTION = re.compile(r"([A-Z]\d*): (.*)")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question, taken apart. ``stage``: one of ``STAGES``, or ``other``."""
+
+    stage: str
+    system: str
+    user: str
+    schema: dict[str, Any]
+
+
+def asked(body: dict[str, Any]) -> Asked:
+    """What a chat request asks."""
+    messages = [m for m in body.get("messages") or [] if isinstance(m, dict) and isinstance(m.get("content"), str)]
+    system = "\n".join(m["content"] for m in messages if m.get("role") == "system")
+    form = (body.get("response_format") or {}).get("json_schema") or {}
+    for message in reversed(messages):
+        user = message["content"]
+        if message.get("role") != "user" or user.startswith(_REJECTED):
+            continue
+        named = form.get("name")
+        stage = named if named in STAGES else _stage_by_words(system, user)
+        return Asked(stage, system, user, form.get("schema") or {})
+    return Asked("other", system, "", {})
+
+
+def _stage_by_words(system: str, user: str) -> str:
+    if user.startswith("Candidate: ") and "\nKnown:\n" in user:
+        return "arbitration"
+    if not _SUBJECT.match(user):
+        return "other"
+    if "\nCandidates:\n" in user:
+        return "ner"
+    if '{"sections"' in user:
+        return "article"
+    return "self_grounding" if "salient_facts" in system else "outline"
+
+
+class Model:
+    """Answers chat requests about one world."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def answer(self, body: dict[str, Any]) -> tuple[str, str]:
+        """(text, finish_reason) of the answer to the body of a chat request."""
+        return self.answer_to(asked(body)), "stop"
+
+    def answer_to(self, q: Asked) -> str:
+        """The text of the answer; "Yes" to what no stage asks."""
+        if q.stage == "arbitration" and q.user.startswith("Candidate: "):
+            return self._arbitrate(q.user)
+        subject = _SUBJECT.search(q.user)
+        if subject is None:
+            return "Yes"
+        name = subject.group(1)
+        if q.stage == "ner" and "Candidates:\n" in q.user:
+            return self._ner(name, q)
+        if q.stage == "outline":
+            return self._outline(name, q)
+        if q.stage == "self_grounding":
+            return prose.fact_sheet(self.world, name)
+        return prose.article(self.world, name, _headings(q.user), "(0.97)" in q.system or "(score)" in q.system)
+
+    def _outline(self, subject: str, q: Asked) -> str:
+        bounds = q.schema.get("properties", {}).get("sections", {})
+        words = _BETWEEN.search(q.system)
+        least = bounds.get("minItems") or (int(words.group(1)) if words else 4)
+        most = bounds.get("maxItems") or (int(words.group(2)) if words else 6)
+        root = _ROOT.search(q.user)
+        sections = prose.outline(self.world, subject, least, most, root.group(1) if root else None)
+        return json.dumps({"sections": sections}, ensure_ascii=False)
+
+    def _ner(self, subject: str, q: Asked) -> str:
+        phrases = q.user.split("Candidates:\n", 1)[1].split("\n")
+        calibrated = '"confidence"' in q.system
+        decisions = {p: self._decision(subject, p, calibrated) for p in phrases}
+        if '{"phrases": [' in q.system:
+            rows = [{"phrase": p, **(d if isinstance(d, dict) else {"is_ne": d})} for p, d in decisions.items()]
+            return json.dumps({"phrases": rows}, ensure_ascii=False)
+        return json.dumps(decisions, ensure_ascii=False)
+
+    def _decision(self, subject: str, phrase: str, calibrated: bool) -> bool | dict[str, Any]:
+        settings = self.world.settings
+        named = self.world.deserves(subject, phrase)
+        if settings.faults.ner_mistakes and share(settings.seed, "slip", subject, phrase) < settings.faults.ner_mistakes:
+            named = not named
+        if not calibrated:
+            return named
+        return {"is_ne": named, "confidence": round(0.8 + 0.19 * share(settings.seed, "sure", subject, phrase), 2)}
+
+    def _arbitrate(self, user: str) -> str:
+        candidate, _, known = user.removeprefix("Candidate: ").partition("\nKnown:\n")
+        options = [(m.group(1), self.meant(m.group(2))) for m in map(_OPTION.match, known.split("\n")) if m]
+        own = self.meant(candidate)
+        right = next((letter for letter, entity in options if entity is not None and entity == own), "none")
+        settings = self.world.settings
+        rng = dice(settings.seed, "judge", user)
+        if settings.faults.arbitration_mistakes and rng.random() < settings.faults.arbitration_mistakes:
+            others = [letter for letter in (*(o[0] for o in options), "none") if letter != right]
+            right = others[int(rng.random() * len(others))]
+        return json.dumps({"duplicate_of": right})
+
+    def meant(self, context: str) -> int | None:
+        """The entity that a line of context speaks of: "NAME. Named in the article on PARENT ..." or "NAME. NAME is ..."."""
+        name, named_in, rest = context.partition(_NAMED_IN)
+        if named_in and "\n" not in name and self.world.senses(name):
+            return self.world.sense(name, self._parent(rest) if len(self.world.senses(name)) > 1 else None)
+        name = context.partition(_STARTING)[0]
+        if name != context:
+            return self.world.entity(name)
+        at = context.find(". ")
+        while at >= 0:  # the first cut after which the lead begins with the name: names hold full stops too
+            if context.startswith(context[:at], at + 2):
+                return self.world.entity(context[:at])
+            at = context.find(". ", at + 1)
+        return self.world.entity(context.partition(". ")[0])
+
+    def _parent(self, rest: str) -> str:
+        """The parent's name out of "PARENT (lead): sentence" or "PARENT: sentence", where names hold either sign."""
+        cuts = sorted({m.start() for m in _PARENT_ENDS.finditer(rest)})
+        begun = (rest[:c] for c in cuts if rest.startswith(rest[:c], c + 2))
+        known = (rest[:c] for c in cuts if self.world.entity(rest[:c]) is not None)
+        return next(begun, None) or next(known, None) or rest[: cuts[0] if cuts else len(rest)]
+
+
+def _headings(user: str) -> list[str]:
+    at = user.rfind('{"sections"')
+    try:
+        sections = json.loads(user[at:])["sections"] if at >= 0 else []
+    except (ValueError, KeyError, TypeError):
+        return []
+    return [str(s) for s in sections] if isinstance(sections, list) else []
