@@ -13,6 +13,7 @@ from llmpedia.engines.base import Engine
 from llmpedia.engines.embeddings import Vectors, embedding_engine
 from llmpedia.engines.limits import start_limiter
 from llmpedia.entities.index import EntityIndex, Known, Neighbour
+from llmpedia.errors import EngineError
 from llmpedia.materialize.steps import Likeness, Phrases, Stages, Subject
 
 # What the longest prompts of a run are measured with: names and headings of a usual length.
@@ -106,23 +107,26 @@ class Session:
         for name in ("ray", "ray.data", "ray.serve"):
             logging.getLogger(name).setLevel(logging.ERROR)
         address = self._config.ray.address or os.environ.get("RAY_ADDRESS")
-        quiet = {"log_to_driver": False, "logging_level": "ERROR"}
-        if address:
-            ray.init(address=address, **quiet)
-        else:
-            # Ray Data's pools print an error about restarts at each start that does not hold while the driver lives.
-            os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
-            store = self._config.ray.object_store_mb * 1024 * 1024
-            temp = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="llmpedia-ray-", ignore_cleanup_errors=True))
-            ray.init(
-                address="local",
-                num_cpus=self._config.ray.num_cpus,
-                object_store_memory=store,
-                include_dashboard=False,
-                _temp_dir=temp,
-                **quiet,
-            )
+        where = {"address": address} if address else self._private_ray()
+        try:
+            ray.init(**where, log_to_driver=False, logging_level="ERROR")
+        except Exception as e:  # Ray raises bare exceptions when a node does not come up
+            said = " ".join(str(e).split())[:200]
+            raise EngineError(f"ray.address = {address!r}: Ray cannot be reached or started ({said}); start again") from e
         self._stack.callback(ray.shutdown)
+
+    def _private_ray(self) -> dict[str, Any]:
+        """A cluster of this machine alone, with its files in a folder that goes with it."""
+        # Ray Data's pools print an error about restarts at each start that does not hold while the driver lives.
+        os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+        folder = tempfile.TemporaryDirectory(prefix="llmpedia-ray-", ignore_cleanup_errors=True)
+        return {
+            "address": "local",
+            "num_cpus": self._config.ray.num_cpus,
+            "object_store_memory": self._config.ray.object_store_mb * 1024 * 1024,
+            "include_dashboard": False,
+            "_temp_dir": self._stack.enter_context(folder),
+        }
 
     def _start_engine(self) -> None:
         import ray
