@@ -1,4 +1,5 @@
-# make demo: set up and run the main job.  make test: set up and run all tests.  make check: ruff and mypy.
+# make demo: set up and run the main job.  make test: set up and run all tests but those that need npm (make test-npm).
+# make check: ruff and mypy.
 # TORCH_INDEX=URL adds a package index, for machines that get CPU builds of torch from PyTorch's own.
 PYTHON ?= python3
 VENV := .venv
@@ -7,7 +8,7 @@ INDEX := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 export HF_HUB_OFFLINE := 1
 export RAY_AUTH_MODE ?= disabled
 
-.PHONY: demo test check install model clean
+.PHONY: demo test test-npm check install model clean
 
 install: $(VENV)/.installed
 
@@ -35,7 +36,11 @@ demo: model
 	@echo "  $(BIN)/llmpedia materialize configs/demo.yaml --run runs/demo --set caps.articles=60"
 
 test: model
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m "not npm and not gpu"
+
+# Against an emulator that others wrote; needs npm and its registry.
+test-npm: install
+	$(BIN)/python -m pytest -m npm
 
 check: install
 	$(BIN)/ruff check .

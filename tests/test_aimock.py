@@ -18,7 +18,7 @@ from llmpedia.stages import Completion
 from llmpedia.store.files import Folder
 from llmpedia.store.journal import JournalWriter, read_batches
 
-pytestmark = pytest.mark.real
+pytestmark = pytest.mark.npm
 
 PACKAGE = "@copilotkit/aimock@1.43.0"
 QUICK = BatchSection(settle_s=0.05, first_poll_s=0.05, longest_poll_s=0.3)
