@@ -7,7 +7,6 @@ again; two equal requests in flight are asked once.
 import asyncio
 import json
 import random
-from collections.abc import Callable
 
 from llmpedia.config import RetriesSection
 from llmpedia.engines.base import Engine, TransientError
@@ -127,6 +126,3 @@ class Client:
     def _wait(self, attempt: int) -> float:
         longest = min(self._retries.max_wait_s, self._retries.first_wait_s * 2.0**attempt)
         return longest * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
-
-
-EngineFactory = Callable[[], Engine]

@@ -66,12 +66,11 @@ class Screen(Protocol):
 async def visit_subject(item: Item, config: Config, stages: Stages, client: Completer, screen: Screen) -> Visit:
     """Take one item through all of its stages. Failures of the model are values in the visit."""
     visit = Visit(item)
-    wikitext = item.wikitext
+    article = Article(item.wikitext) if item.wikitext is not None else None
     if item.visit == "generate":
-        wikitext = await _write(visit, config, stages, client)
-    if wikitext is None:
+        article = await _write(visit, config, stages, client)
+    if article is None:
         return visit
-    article = Article(wikitext)
     visit.lead = article.lead
     if item.expand == "none":
         return visit
@@ -85,8 +84,8 @@ async def visit_subject(item: Item, config: Config, stages: Stages, client: Comp
     return visit
 
 
-async def _write(visit: Visit, config: Config, stages: Stages, client: Completer) -> str | None:
-    """Outline and article; the Wikitext, or None with the error noted."""
+async def _write(visit: Visit, config: Config, stages: Stages, client: Completer) -> Article | None:
+    """Outline and article; the article as read, or None with the error noted."""
     name = visit.item.name
     facts: FactSheet | None = None
     if config.run.self_grounding:
@@ -121,7 +120,7 @@ async def _write(visit: Visit, config: Config, stages: Stages, client: Completer
         "outline_completion": outline.key,
         "completion": written.key,
     }
-    return wikitext
+    return article
 
 
 def candidates_of(article: Article, subject: str, config: Config) -> list[Row]:
