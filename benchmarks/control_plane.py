@@ -1,97 +1,79 @@
-"""What the machinery itself costs: a walk against the rehearsal world at zero latency, over HTTP.
+"""What the machinery itself costs: a walk against the rehearsal world at zero latency, over HTTP, every article expanded.
 
-Prints articles a second, CPU an article (all processes but the world's), bytes on disk an article, and the rate of the last
-quarter against the second's. Run on a quiet machine: ``python benchmarks/control_plane.py [--articles 10000] [--set a.b=c]``.
+Prints articles a second, CPU an article (all processes but the world's), bytes on disk an article, peak memory (proportional
+set size of all processes but the world's), and speed and CPU by quarter. Run on a quiet machine:
+``python benchmarks/control_plane.py [--articles 10000] [--set a.b=c] [--keep FOLDER]``.
 """
 
 import argparse
-import os
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
-
-ROOT = Path(__file__).resolve().parent.parent
-PORT = 8791
-ENV = {**os.environ, "OMP_NUM_THREADS": "1", "RAY_AUTH_MODE": "disabled"}
+from rehearsed import Tree, start_walk, totals, world
 
 
-def start_world(folder: Path) -> subprocess.Popen[bytes]:
-    """The rehearsal world, listening."""
-    command = [sys.executable, "-m", "llmpedia.cli", "rehearse", "serve", "--port", str(PORT), "--seed", "1"]
-    world = subprocess.Popen(command, env=ENV, stdout=(folder / "world.log").open("w"), stderr=subprocess.STDOUT)
-    end = time.monotonic() + 60
-    while not any(c.laddr.port == PORT for c in psutil.Process(world.pid).net_connections("tcp")):
-        if time.monotonic() > end or world.poll() is not None:
-            raise RuntimeError(f"the world does not listen: {(folder / 'world.log').read_text()[-500:]}")
-        time.sleep(0.1)
-    return world
+@dataclass
+class Watched:
+    """(seconds since the start, articles, CPU so far) at each commit."""
+
+    commits: list[tuple[float, int, Counter[str]]] = field(default_factory=list)
+    cpu: Counter[str] = field(default_factory=Counter)
+    wall: float = 0.0
+    peak_bytes: int = 0
 
 
-def start_walk(run: Path, articles: int, sets: list[str]) -> subprocess.Popen[bytes]:
-    """``llmpedia materialize`` on the rehearsal configuration."""
-    base = f"http://127.0.0.1:{PORT}/v1"
-    settings = [f"caps.articles={articles}", f"engine.base_url={base}", f"embedding.base_url={base}", *sets]
-    command = [sys.executable, "-m", "llmpedia.cli", "materialize", str(ROOT / "configs" / "rehearsal.yaml"), "--run", str(run)]
-    command += [part for s in settings for part in ("--set", s)]
-    return subprocess.Popen(command, env=ENV, stdout=(run.parent / "walk.log").open("w"), stderr=subprocess.STDOUT)
-
-
-def watch(walk: subprocess.Popen[bytes], run: Path) -> tuple[dict[str, float], list[tuple[float, int]]]:
-    """CPU seconds by kind of process, and (seconds, articles) at each commit, until the walk ends."""
-    seconds: dict[int, tuple[str, float]] = {}
-    commits: list[tuple[float, int]] = []
-    begin, known = time.monotonic(), 0
-    while walk.poll() is None:
-        for process in _tree(walk.pid):
-            try:
-                times = process.cpu_times()
-                seconds[process.pid] = (_kind(process), times.user + times.system)
-            except psutil.Error:
-                continue
-        waves = sorted((run / "waves").glob("*.json")) if (run / "waves").exists() else []
-        if len(waves) > known:
-            known = len(waves)
-            commits.append((time.monotonic() - begin, _articles(waves[-1])))
+def watch(pid: int, run: Path) -> Watched:
+    """Look on until the walk ends."""
+    tree, seen, begin, weighed = Tree(pid), Watched(), time.monotonic(), 0.0
+    known = -1
+    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        tree.look()
+        if time.monotonic() - weighed > 15:
+            tree.weigh()
+            weighed = time.monotonic()
+        articles = totals(run).get("articles", -1)
+        if articles != known:
+            known = articles
+            seen.commits.append((time.monotonic() - begin, articles, tree.cpu()))
         time.sleep(0.25)
-    total: Counter[str] = Counter()
-    for kind, spent in seconds.values():
-        total[kind] += spent
-    return dict(total), commits
+    seen.cpu, seen.wall, seen.peak_bytes = tree.cpu(), time.monotonic() - begin, tree.peak_bytes
+    return seen
 
 
-def _tree(pid: int) -> list[psutil.Process]:
-    try:
-        root = psutil.Process(pid)
-        return [root, *root.children(recursive=True)]
-    except psutil.Error:
-        return []
-
-
-def _kind(process: psutil.Process) -> str:
-    title = " ".join(process.cmdline()).strip()
-    return title.split(".")[0][:40] if title.startswith("ray::") else process.name()
-
-
-def _articles(manifest: Path) -> int:
-    import json
-
-    return int(json.loads(manifest.read_text())["facts"]["totals"]["articles"])
-
-
-def quarter_rates(commits: list[tuple[float, int]], articles: int) -> list[float | None]:
-    """Articles a second in each quarter of the articles; None where no commit falls into one."""
-    rates: list[float | None] = []
-    points = [(0.0, 0), *commits]
+def quarters(seen: Watched, articles: int) -> list[tuple[float, float, Counter[str]]]:
+    """(articles/s, CPU ms an article, the same by kind of process) of each quarter of the articles, between commits."""
+    found = []
     for q in range(4):
-        inside = [p for p in points if articles * q / 4 <= p[1] <= articles * (q + 1) / 4]
-        (t0, a0), (t1, a1) = (inside[0], inside[-1]) if len(inside) > 1 else ((0.0, 0), (0.0, 0))
-        rates.append((a1 - a0) / (t1 - t0) if t1 > t0 else None)
-    return rates
+        inside = [c for c in seen.commits if articles * q / 4 <= c[1] <= articles * (q + 1) / 4]
+        if len(inside) < 2:
+            found.append((0.0, 0.0, Counter[str]()))
+            continue
+        (t0, a0, cpu0), (t1, a1, cpu1) = inside[0], inside[-1]
+        by_kind = Counter({kind: 1000 * (cpu1[kind] - cpu0[kind]) / (a1 - a0) for kind in cpu1})
+        found.append(((a1 - a0) / (t1 - t0), sum(by_kind.values()), by_kind))
+    return found
+
+
+def report(seen: Watched, articles: int, size: int, world_seconds: float, entities: int) -> None:
+    """The table."""
+    n = articles
+    print(f"articles                 {n:,} ({entities:,} entities)")
+    print(f"articles/s               {n / seen.wall:.1f}   (start of Ray included)")
+    print(f"CPU ms an article        {1000 * seen.cpu.total() / n:.1f}")
+    print(f"world's CPU ms, besides  {1000 * world_seconds / n:.1f}")
+    print(f"KB on disk an article    {size / n / 1024:.1f}")
+    print(f"peak memory, GB          {seen.peak_bytes / 1e9:.2f}")
+    by_quarter = quarters(seen, n)
+    print("articles/s by quarter    " + "  ".join(f"{rate:.1f}" for rate, _, _ in by_quarter))
+    print("CPU ms by quarter        " + "  ".join(f"{cpu:.1f}" for _, cpu, _ in by_quarter))
+    for kind, seconds in seen.cpu.most_common(8):
+        quarter = "  ".join(f"{by_kind[kind]:.1f}" for _, _, by_kind in by_quarter)
+        print(f"  {kind:<28} {1000 * seconds / n:5.1f}   by quarter {quarter}")
 
 
 def main() -> None:
@@ -99,30 +81,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--articles", type=int, default=10_000)
     parser.add_argument("--set", action="append", default=[])
+    parser.add_argument("--keep", type=Path, help="write the run here and leave it")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="control-plane-") as name:
-        folder = Path(name)
-        world = start_world(folder)
-        try:
-            begin = time.monotonic()
-            walk = start_walk(folder / "run", args.articles, args.set)
-            cpu, commits = watch(walk, folder / "run")
-            wall = time.monotonic() - begin
-            times = psutil.Process(world.pid).cpu_times()
-        finally:
-            world.terminate()
-        if walk.returncode:
+        folder = args.keep or Path(name)
+        folder.mkdir(parents=True, exist_ok=True)
+        run = folder / "run"
+        with world(folder) as truth:
+            walk = start_walk(run, args.articles, args.set)
+            seen = watch(walk.pid, run)
+            times = psutil.Process(truth.pid).cpu_times()
+        if walk.wait():
             sys.exit((folder / "walk.log").read_text()[-2000:])
-        size = sum(f.stat().st_size for f in (folder / "run").rglob("*") if f.is_file())
-        n = args.articles
-        print(f"articles            {n}")
-        print(f"articles/s          {n / wall:.1f}   (start of Ray included)")
-        print(f"CPU ms an article   {1000 * sum(cpu.values()) / n:.1f}")
-        for kind, spent in sorted(cpu.items(), key=lambda pair: -pair[1])[:8]:
-            print(f"  {kind:<42}{1000 * spent / n:.1f}")
-        print(f"world ms an article {1000 * (times.user + times.system) / n:.1f}")
-        print(f"KB on disk an art.  {size / n / 1024:.1f}")
-        print("articles/s by quarter", ["-" if r is None else round(r, 1) for r in quarter_rates(commits, n)])
+        size = sum(f.stat().st_size for f in run.rglob("*") if f.is_file())
+        report(seen, args.articles, size, times.user + times.system, totals(run)["entities"])
 
 
 if __name__ == "__main__":

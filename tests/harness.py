@@ -41,6 +41,9 @@ class Head:
     """A local Ray cluster of one node, in a session of its own."""
 
     def __init__(self) -> None:
+        self.start()
+
+    def start(self) -> None:
         self.port = free_port()
         self.temp = tempfile.mkdtemp(prefix="lp-ray-", dir="/tmp")
         command = [str(Path(sys.executable).parent / "ray"), "start", "--head", "--block", f"--port={self.port}"]
@@ -66,6 +69,13 @@ class Head:
             except psutil.Error:
                 continue
         return found
+
+    def kill(self) -> None:
+        """SIGKILL all of it at once."""
+        for p in [psutil.Process(self.process.pid), *psutil.Process(self.process.pid).children(recursive=True)]:
+            p.kill()
+        self.process.wait()
+        shutil.rmtree(self.temp, ignore_errors=True)
 
     def close(self) -> None:
         children = psutil.Process(self.process.pid).children(recursive=True)

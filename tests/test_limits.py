@@ -62,12 +62,15 @@ def test_the_sum_never_exceeds_the_cap(seed):
         assert sum(held) <= cap, (seed, now, held)
 
 
-def settle(shares: Shares, demand: dict[str, int], held: dict[str, int], now: float, rounds: int = 6) -> dict[str, int]:
+def settle(
+    shares: Shares, demand: dict[str, int], held: dict[str, int], now: float, rounds: int = 6, ranks: dict | None = None
+) -> dict[str, int]:
     """Allotments after some reports of clients that always use what they have."""
     for _ in range(rounds):
         for name, wanted in demand.items():
             in_use = min(wanted, held.get(name, 0))
-            held[name] = shares.report(Report(name, held.get(name, 0), in_use, wanted - in_use), now).allotment
+            report = Report(name, held.get(name, 0), in_use, wanted - in_use, rank=(ranks or {}).get(name, 0))
+            held[name] = shares.report(report, now).allotment
     return held
 
 
@@ -78,6 +81,14 @@ def test_busy_clients_get_what_idle_ones_leave_in_proportion_to_demand():
     assert settle(shares, {"a": 0, "b": 500}, held, 1.0) == {"a": 0, "b": 100}
     held = settle(shares, {"a": 300, "b": 100}, held, 2.0)
     assert (sum(held.values()), held["a"]) == (100, 75)
+
+
+def test_the_lower_rank_comes_first_and_the_higher_gets_what_it_leaves():
+    """Two waves in step would drain at the same time; the older one gets all it can use, the younger one the rest."""
+    shares, ranks = Shares(40), {"old": 3, "young": 4}
+    held = settle(shares, {"old": 99, "young": 99}, {}, 0.0, ranks=ranks)
+    assert held == {"old": 39, "young": 1}
+    assert settle(shares, {"old": 8, "young": 99}, held, 1.0, ranks=ranks) == {"old": 11, "young": 29}
 
 
 def test_a_single_permit_goes_round():

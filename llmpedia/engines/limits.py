@@ -20,6 +20,8 @@ LEASE_S = 8.0
 _CUT_EVERY_S = 1.0
 # Room to grow into until the next report: a client may get twice what it asks for now, and this many more.
 _HEADROOM = 8
+# The same for clients that others of a higher rank wait behind: what they do not use lies idle.
+_GROWTH = 1.25
 _MAX_PAUSE_S = 600.0
 
 
@@ -27,7 +29,7 @@ _MAX_PAUSE_S = 600.0
 class Report:
     """What a client says of itself. ``holds``: the allotment it lives by; counts are since its last report.
 
-    ``pause_s``: seconds that the endpoint has asked everybody to wait, 0 for none.
+    ``pause_s``: seconds that the endpoint has asked everybody to wait, 0 for none. ``rank``: clients of a lower one come first.
     """
 
     client: str
@@ -37,6 +39,7 @@ class Report:
     succeeded: int = 0
     limited: int = 0
     pause_s: float = 0.0
+    rank: int = 0
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ class Grant:
 class _Known:
     """``bound``: what the client may have in flight at this moment, as far as the limiter can know."""
 
+    rank: int
     seen: float
     demand: int
     bound: int
@@ -76,7 +80,7 @@ class Shares:
         if report.pause_s > 0:
             self._paused_until = max(self._paused_until, now + min(report.pause_s, _MAX_PAUSE_S))
         demand, bound = report.in_use + report.waiting, max(report.holds, report.in_use)
-        client = self._clients.setdefault(report.client, _Known(now, 0, 0, -math.inf))
+        client = self._clients.setdefault(report.client, _Known(report.rank, now, 0, 0, -math.inf))
         client.seen, client.demand, client.bound = now, demand, bound
         allotment = self._allot(client)
         if self._learn_until is not None and now < self._learn_until:
@@ -117,21 +121,34 @@ class Shares:
         return wanted if wanted <= client.bound else min(wanted, client.bound + max(0, free))
 
     def _targets(self) -> dict[int, int]:
-        """One each for the busy ones (whoever was served longest ago first), the rest in proportion to demand; idle ones none."""
+        """One each for the busy ones (whoever was served longest ago first), the rest rank by rank; idle ones none.
+
+        The last rank may have all that is left; those before it what they ask for and a little to grow into.
+        """
         targets = {id(c): 0 for c in self._clients.values()}
         busy = sorted((c for c in self._clients.values() if c.demand), key=lambda c: c.served)
         rest = int(self._total)
         for client in busy[:rest]:
             targets[id(client)] = 1
         rest -= min(rest, len(busy))
-        demand = sum(c.demand for c in busy)
-        parts = [(rest * c.demand / demand, c) for c in busy]
-        for part, client in parts:
-            targets[id(client)] += int(part)
-        left = rest - sum(int(part) for part, _ in parts)
-        for _, client in sorted(parts, key=lambda pair: int(pair[0]) - pair[0])[:left]:
-            targets[id(client)] += 1
+        ranks = sorted({c.rank for c in busy})
+        for rank in ranks:
+            equals = [c for c in busy if c.rank == rank]
+            wanted = math.ceil(_GROWTH * sum(c.demand for c in equals))
+            given = rest if rank == ranks[-1] else min(rest, wanted)
+            rest -= given
+            for client, part in zip(equals, _in_proportion(given, [c.demand for c in equals]), strict=True):
+                targets[id(client)] += part
         return targets
+
+
+def _in_proportion(whole: int, weights: list[int]) -> list[int]:
+    """``whole`` cut into integers in proportion to weights (largest remainder), with its sum kept."""
+    exact = [whole * w / sum(weights) for w in weights]
+    parts = [int(e) for e in exact]
+    for i in sorted(range(len(parts)), key=lambda i: parts[i] - exact[i])[: whole - sum(parts)]:
+        parts[i] += 1
+    return parts
 
 
 class Limiter:

@@ -124,10 +124,10 @@ class Permits:
 class SharedPermits(Permits):
     """Permits whose number the limiter sets. Reports begin with the first request and go on while there is any."""
 
-    def __init__(self, limiter: Any, name: str) -> None:
-        """``limiter``: handle of the Limiter actor; ``name``: no other client has it."""
+    def __init__(self, limiter: Any, name: str, rank: int = 0) -> None:
+        """``limiter``: handle of the Limiter actor; ``name``: no other client has it; ``rank``: lower ones come first."""
         super().__init__(0)
-        self._limiter, self._name = limiter, name
+        self._limiter, self._name, self._rank = limiter, name, rank
         self._succeeded = self._limited = 0
         self._asked_pause = 0.0
         self._leased_until = 0.0
@@ -197,7 +197,8 @@ class SharedPermits(Permits):
         self._succeeded = self._limited = 0
         self._asked_pause = 0.0
         holds = self._may_use()
-        report = Report(self._name, holds, self._in_use, len(self._queue), succeeded, limited, max(0.0, pause - sent))
+        pause_s = max(0.0, pause - sent)
+        report = Report(self._name, holds, self._in_use, len(self._queue), succeeded, limited, pause_s, self._rank)
         try:
             grant: Grant = await asyncio.wait_for(_answer(self._limiter.report.remote(report)), _ANSWER_S)
         except Exception:  # it is being restarted, or Ray goes down: go on with what is held until the lease ends

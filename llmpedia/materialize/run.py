@@ -1,15 +1,18 @@
 """``materialize``: start or resume a run and walk it to its caps.
 
-Generation of wave w+1 (Ray Data) overlaps with resolving and committing wave w (a thread with an event loop of its own).
+A wave is written (Ray Data), then resolved and committed, in a thread of its own. Two waves are under way at once: w+1 begins as
+soon as w-1 is committed, so that the engine is never short of requests while w runs out, is resolved and committed.
 """
 
 import asyncio
 import contextlib
 import json
 import platform
+import threading
 import warnings
+from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -40,6 +43,7 @@ from llmpedia.materialize.worker import (
 from llmpedia.store.lease import Lease
 from llmpedia.store.runfolder import FORMAT, RunFolder
 
+_AT_ONCE = 2  # a third wave would be planned from what the first of them has yet to commit
 _FATAL: dict[str, type[LlmpediaError]] = {"EngineError": EngineError, "InputError": InputError}
 
 
@@ -121,35 +125,53 @@ class _Walk:
         self._stages = Stages.of(config)
         self._index = session.index(run.uri)
         self._resolving: tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]] | None = None
+        self._turn = threading.Lock()
+        self._stopped = threading.Event()
+        self._written: dict[int, str] = {}
 
     def run(self) -> None:
         if self._run.last_wave < 0:
             asyncio.run(self._commit_seeds())
-        with ThreadPoolExecutor(1, thread_name_prefix="resolve") as pool:
-            try:
-                self._waves(pool)
-            except BaseException:
-                if self._config.engine.kind == "openai_batch":
-                    self._give_up()  # a batch can take a day; the next start takes it up
-                raise
+        pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="wave")
+        try:
+            self._waves(pool)
+        except BaseException:
+            self._stop()
+            raise
+        finally:
+            pool.shutdown(wait=False)  # what is left waits for Ray, which ends with the session
 
     def _waves(self, pool: ThreadPoolExecutor) -> None:
         frontier = Frontier(self._run, self._config)
-        under_way: Future[None] | None = None
+        under_way: deque[Future[None]] = deque()
         wave = self._run.last_wave + 1
         while True:
-            plan = frontier.plan(wave)
-            if plan is None and under_way is not None:
-                under_way.result()
-                under_way = None
-                continue
-            if plan is None:
+            plan = frontier.plan(wave) if len(under_way) < _AT_ONCE else None
+            if plan is not None:
+                under_way.append(pool.submit(self._wave, plan, under_way[-1] if under_way else None))
+                wave += 1
+            elif under_way:
+                for ended in wait(under_way, return_when=FIRST_COMPLETED).done:  # the oldest, or one that failed
+                    ended.result()
+                    under_way.popleft()
+            else:
                 return
-            visits = self._generate(plan)
-            if under_way is not None:
-                under_way.result()
-            under_way = pool.submit(self._resolve_and_commit, plan, visits)
-            wave += 1
+
+    def _wave(self, plan: Plan, before: Future[None] | None) -> None:
+        visits = self._generate(plan)
+        if before is not None:
+            before.result()
+        with self._turn:
+            if not self._stopped.is_set():
+                asyncio.run(self._resolve(plan, visits))
+
+    def _stop(self) -> None:
+        """No wave goes on; a commit that has begun is finished."""
+        self._stopped.set()
+        if self._config.engine.kind == "openai_batch":
+            self._give_up()  # a batch can take a day; the next start takes it up
+        with self._turn:
+            pass
 
     def _give_up(self) -> None:
         """Stop resolving; a commit that has begun is finished."""
@@ -175,15 +197,17 @@ class _Walk:
             EngineError, InputError: a worker met something that ends the run.
         """
         found: dict[int, Row] = {}
-        articles = self._run.manifests[-1].facts["totals"]["articles"]
-        self._progress(Progress(f"wave {plan.wave}, hop {plan.hop}: 0/{len(plan.items)}", articles))
+        self._tell(plan, 0)
         for batch in _ray_data(plan, self._config, self._run.uri, self._index, self._session.limiter):
+            if self._stopped.is_set():
+                raise CancelledError
             for row in batch.to_pylist():
                 if row["fatal"]:
                     fatal = json.loads(row["fatal"])
                     raise _FATAL.get(fatal["kind"], LlmpediaError)(fatal["message"])
                 found[row["subject_id"]] = json.loads(row["visit"])
-            self._progress(Progress(f"wave {plan.wave}, hop {plan.hop}: {len(found)}/{len(plan.items)}", articles))
+            self._tell(plan, len(found))
+        del self._written[plan.wave]
         # The workers are gone, and what they held of the cap is for the next ones at once.
         self._session.limiter.forget.remote(client_name(plan.wave, ""))
         lost = [i.subject_id for i in plan.items if i.subject_id not in found]
@@ -191,8 +215,11 @@ class _Walk:
             raise AssertionError(f"wave {plan.wave}: subjects {lost[:5]} came back from no worker")
         return [found[i.subject_id] for i in plan.items]
 
-    def _resolve_and_commit(self, plan: Plan, visits: list[Row]) -> None:
-        asyncio.run(self._resolve(plan, visits))
+    def _tell(self, plan: Plan, written: int) -> None:
+        """Progress of all waves that are being written."""
+        self._written[plan.wave] = f"wave {plan.wave}, hop {plan.hop}: {written}/{len(plan.items)}"
+        articles = self._run.manifests[-1].facts["totals"]["articles"]
+        self._progress(Progress("; ".join(list(self._written.values())), articles))
 
     async def _resolve(self, plan: Plan, visits: list[Row]) -> None:
         task = asyncio.current_task()
@@ -216,7 +243,7 @@ class _Resolving:
 
     def __init__(self, config: Config, session: Session, stages: Stages, run_uri: str, wave: int, index: Any) -> None:
         self._engine = make_engine(config, run_uri, wave, "driver")
-        self._permits = make_permits(config, session.limiter, f"driver/{client_name(wave, '')}")
+        self._permits = make_permits(config, session.limiter, f"driver/{client_name(wave, '')}", wave)
         heed_pauses(self._engine, self._permits)
         client = make_client(self._engine, config, run_uri, wave, "driver", self._permits)
         self._embedder = session.embedder

@@ -65,9 +65,12 @@ def client_name(wave: int, writer: str) -> str:
     return f"wave={wave:05d}/{writer}"
 
 
-def make_permits(config: Config, limiter: Any, name: str) -> Permits:
-    """A process's permits under the run's concurrency cap; for batches there is nothing to hold back."""
-    return Permits(CONCURRENCY) if config.engine.kind == "openai_batch" else SharedPermits(limiter, name)
+def make_permits(config: Config, limiter: Any, name: str, wave: int) -> Permits:
+    """A process's permits under the run's concurrency cap; for batches there is nothing to hold back.
+
+    The older of two waves comes first: in step they would both end, and leave the engine idle, at the same time.
+    """
+    return Permits(CONCURRENCY) if config.engine.kind == "openai_batch" else SharedPermits(limiter, name, wave)
 
 
 def heed_pauses(engine: Engine, permits: Permits) -> None:
@@ -77,13 +80,14 @@ def heed_pauses(engine: Engine, permits: Permits) -> None:
 
 
 def batches_in_flight(config: Config) -> int:
-    """Batches one worker has open: its even share of the concurrency cap and half as much again.
+    """Batches one worker has open: three times its even share of the concurrency cap in subjects.
 
-    Subjects between two requests, and shares that other workers leave, would else lie idle. For the Batch API the whole wave.
+    A batch stays open until its last subject is done, subjects pause between two requests, and other workers leave shares
+    over; with half as much, a fifth of the cap lay idle (benchmarks/concurrency.py). For the Batch API the whole wave.
     """
     if config.engine.kind == "openai_batch":
         return math.ceil(config.waves.size / config.waves.rows_per_batch)
-    share = 1.5 * config.engine.concurrency / config.waves.workers
+    share = 3 * config.engine.concurrency / config.waves.workers
     return min(64, max(1, math.ceil(share / config.waves.rows_per_batch)))
 
 
@@ -99,7 +103,7 @@ class SubjectWorker:
         self._upto, self._index = upto, index
         writer = ray.get_runtime_context().get_worker_id()[:12]
         engine = make_engine(self._config, run_uri, wave, writer)
-        permits = make_permits(self._config, limiter, client_name(wave, writer))
+        permits = make_permits(self._config, limiter, client_name(wave, writer), wave)
         heed_pauses(engine, permits)
         self._client = make_client(engine, self._config, run_uri, wave, writer, permits)
 
