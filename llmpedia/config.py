@@ -1,4 +1,4 @@
-"""A run's settings: YAML in, one frozen typed object out. Every default of the project lives in this file.
+"""A run's settings: YAML in, one frozen typed object out. Every default lives in this file; an audit's own in audit/settings.py.
 
 An unknown key, a wrong type or an impossible value is a :class:`ConfigError` of one line: the dotted path, the value, the
 rule, the way out. ``IDENTITY`` settings decide what a run writes and are fixed once it has begun; all others (caps, engine
@@ -9,26 +9,30 @@ import difflib
 import hashlib
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from llmpedia.errors import ConfigError
 
-StageName = Literal["self_grounding", "outline", "article", "ner", "arbitration"]
+StageName = Literal["self_grounding", "outline", "article", "ner", "arbitration", "claims", "verdict"]
+# The stages of a walk.
 STAGE_NAMES: tuple[StageName, ...] = ("self_grounding", "outline", "article", "ner", "arbitration")
 
 # Outline and fact-sheet budgets follow the paper's released program; an article of 716 words with 80 links needs about
-# 2,500 tokens, and 25 phrases with a decision each about 700.
+# 2,500 tokens, 25 phrases with a decision each about 700, and 10 verdicts with explanations about 1,000.
 MAX_TOKENS: dict[StageName, int] = {
     "self_grounding": 1024,
     "outline": 1024,
     "article": 4096,
     "ner": 2048,
     "arbitration": 256,
+    "claims": 1024,
+    "verdict": 2048,
 }
 
+AnyConfig = TypeVar("AnyConfig", bound="JobConfig")
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
@@ -248,26 +252,22 @@ class PlanSection(Section):
     chars_a_token: Annotated[float, Field(gt=0.0)] = 4.0
 
 
-class Config(Section):
-    """A whole run. See ``configs/`` for complete files."""
+class JobConfig(Section):
+    """What every job on this machinery is told, whatever its stages are."""
 
-    run: RunSection = RunSection()
-    caps: CapsSection = CapsSection()
     waves: WavesSection = WavesSection()
-    article: ArticleSection = ArticleSection()
-    entities: EntitiesSection = EntitiesSection()
     engine: EngineSection = EngineSection()
     batch: BatchSection = BatchSection()
     stages: dict[StageName, StageSection] = Field(default_factory=dict)
     embedding: EmbeddingSection = EmbeddingSection()
     retries: RetriesSection = RetriesSection()
     ray: RaySection = RaySection()
-    plan: PlanSection = PlanSection()
+
+    # Section -> its keys that decide what a job writes; empty: all of them.
+    identity_keys: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     @model_validator(mode="after")
-    def _sections_agree(self) -> Self:
-        if self.article.guided and self.engine.kind != "vllm":
-            raise ValueError("article.guided: true: needs an engine that decodes under a grammar; set engine.kind to vllm")
+    def _machinery_agrees(self) -> Self:
         if self.engine.kind == "openai_batch" and self.waves.workers > 1:
             raise ValueError(
                 f"waves.workers: {self.waves.workers}: with engine.kind openai_batch each worker would submit its own batches; "
@@ -279,6 +279,11 @@ class Config(Section):
                     f"stages.{name}.model: {stage.model!r}: engine.kind vllm serves engine.model only; remove it or use openai"
                 )
         return self
+
+    @property
+    def examples(self) -> bool:
+        """Whether prompts carry their worked example as turns of their own, for weak models."""
+        raise NotImplementedError
 
     def stage(self, name: StageName) -> StageSection:
         """The stage's settings with every null filled from the run's."""
@@ -296,7 +301,7 @@ class Config(Section):
         data: dict[str, Any] = self.model_dump(mode="json")
         if data["engine"]["kind"] == "openai_batch":
             data["engine"]["kind"] = "openai"  # the same requests and answers, whichever way they travel
-        return {s: {k: data[s][k] for k in keys} if keys else data[s] for s, keys in IDENTITY.items()}
+        return {s: {k: data[s][k] for k in keys} if keys else data[s] for s, keys in self.identity_keys.items()}
 
     def identity_hash(self) -> str:
         """sha256 (hex) of :meth:`identity`."""
@@ -317,11 +322,47 @@ IDENTITY: dict[str, tuple[str, ...]] = {
 }
 
 
+class Config(JobConfig):
+    """A whole run. See ``configs/`` for complete files."""
+
+    run: RunSection = RunSection()
+    caps: CapsSection = CapsSection()
+    article: ArticleSection = ArticleSection()
+    entities: EntitiesSection = EntitiesSection()
+    plan: PlanSection = PlanSection()
+
+    identity_keys: ClassVar[dict[str, tuple[str, ...]]] = IDENTITY
+
+    @model_validator(mode="after")
+    def _sections_agree(self) -> Self:
+        if self.article.guided and self.engine.kind != "vllm":
+            raise ValueError("article.guided: true: needs an engine that decodes under a grammar; set engine.kind to vllm")
+        strange = set(self.stages) - set(STAGE_NAMES)
+        if strange:
+            raise ValueError(f"stages.{min(strange)}: is no stage of a walk; use one of {', '.join(STAGE_NAMES)}")
+        return self
+
+    @property
+    def examples(self) -> bool:
+        """See :class:`JobConfig`."""
+        return self.run.examples
+
+
 def load_config(path: str | Path, overrides: list[str] | None = None) -> Config:
     """Read a YAML file, apply ``a.b=c`` overrides (values are YAML) and check it all.
 
     Raises:
         ConfigError: one line; nothing has been started.
+    """
+    config = parse_config(load_mapping(path, overrides), str(path))
+    return _resolve_paths(config, Path(path))
+
+
+def load_mapping(path: str | Path, overrides: list[str] | None = None) -> dict[str, Any]:
+    """The sections of a YAML file with ``a.b=c`` overrides applied; not yet checked.
+
+    Raises:
+        ConfigError: the file cannot be read, or an override is malformed.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -337,8 +378,7 @@ def load_config(path: str | Path, overrides: list[str] | None = None) -> Config:
         raise ConfigError(f"{path}: {type(data).__name__}: the file must hold sections such as run: and engine:")
     for override in overrides or []:
         _apply(data, override)
-    config = parse_config(data, str(path))
-    return _resolve_paths(config, Path(path))
+    return data
 
 
 def parse_config(data: dict[str, Any], source: str) -> Config:
@@ -347,10 +387,19 @@ def parse_config(data: dict[str, Any], source: str) -> Config:
     Raises:
         ConfigError: naming the first setting at fault.
     """
+    return parse_as(Config, data, source)
+
+
+def parse_as(kind: type[AnyConfig], data: dict[str, Any], source: str) -> AnyConfig:
+    """The same for any job's settings.
+
+    Raises:
+        ConfigError: naming the first setting at fault.
+    """
     try:
-        return Config.model_validate(data)
+        return kind.model_validate(data)
     except ValidationError as e:
-        raise ConfigError(f"{source}: {_one_line(e)}") from e
+        raise ConfigError(f"{source}: {_one_line(e, kind)}") from e
 
 
 def _apply(data: dict[str, Any], override: str) -> None:
@@ -371,20 +420,19 @@ def _apply(data: dict[str, Any], override: str) -> None:
         raise ConfigError(f"--set {override}: {value!r} is not a YAML value; quote it") from e
 
 
-def _one_line(error: ValidationError) -> str:
+def _one_line(error: ValidationError, kind: type[BaseModel]) -> str:
     first = error.errors(include_url=False)[0]
     path = ".".join(str(p) for p in first["loc"] if p != "[key]" and not str(p).startswith("function-"))
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "value_error":
         return f"{path}.{message}" if path else message
     if first["type"] == "extra_forbidden":
-        return f"{path} = {first['input']!r}: unknown key; {_known_keys(first['loc'])}"
+        return f"{path} = {first['input']!r}: unknown key; {_known_keys(first['loc'], kind)}"
     rule = message[0].lower() + message[1:]
     return f"{path} = {first['input']!r}: {rule}; change this value"
 
 
-def _known_keys(loc: tuple[int | str, ...]) -> str:
-    model: type[BaseModel] = Config
+def _known_keys(loc: tuple[int | str, ...], model: type[BaseModel]) -> str:
     for part in loc[:-1]:
         field = model.model_fields.get(str(part))
         default = field.get_default(call_default_factory=True) if field else StageSection()
@@ -398,15 +446,20 @@ def _resolve_paths(config: Config, source: Path) -> Config:
     """Relative to this process's folder, else to the configuration's."""
     run, engine = config.run, config.engine
     if run.titles:
-        path = _found(run.titles, source, "run.titles", "give a text file with one title a line")
+        path = found_file(run.titles, source, "run.titles", "give a text file with one title a line")
         run = run.model_copy(update={"titles": path})
     if engine.models_file:
-        path = _found(engine.models_file, source, "engine.models_file", "give a file like llmpedia/engines/models.yaml")
+        path = found_file(engine.models_file, source, "engine.models_file", "give a file like llmpedia/engines/models.yaml")
         engine = engine.model_copy(update={"models_file": path})
     return config.model_copy(update={"run": run, "engine": engine})
 
 
-def _found(name: str, source: Path, setting: str, way_out: str) -> str:
+def found_file(name: str, source: Path, setting: str, way_out: str) -> str:
+    """The absolute path of a file that a setting names, relative to this process's folder, else to the configuration's.
+
+    Raises:
+        ConfigError: there is none.
+    """
     path = Path(name)
     if not path.is_absolute() and not path.exists():
         path = source.parent / path

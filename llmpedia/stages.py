@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from llmpedia.config import Config, StageName
+from llmpedia.config import JobConfig, StageName
 from llmpedia.prompts import Prompt
 
 Q = TypeVar("Q")
@@ -92,7 +92,7 @@ class Stage(ABC, Generic[Q, A]):
 
     name: ClassVar[StageName]
 
-    def __init__(self, config: Config, prompt: Prompt, persona: str) -> None:
+    def __init__(self, config: JobConfig, prompt: Prompt, persona: str) -> None:
         """``persona``: the instruction text set at the system level of every stage."""
         self.config = config
         self.prompt = prompt
@@ -118,7 +118,7 @@ class Stage(ABC, Generic[Q, A]):
     def request(self, question: Q, rejected: tuple[str, str] | None = None) -> Request:
         """The question as it is sent; ``rejected`` is (previous answer, why it could not be used)."""
         values = {**self.values(question), "persona_block": self.persona}
-        messages = self.prompt.render(values, with_example=self.config.run.examples)
+        messages = self.prompt.render(values, with_example=self.config.examples)
         if rejected:
             answer, why = rejected
             messages.append(("assistant", answer[:500] or "(empty)"))

@@ -536,22 +536,32 @@ def test_an_interrupted_walk_does_not_wait_for_a_batch(monkeypatch):
 
     monkeypatch.setattr(run, "_Resolving", Resolving)
     monkeypatch.setattr(run, "walk_proposals", lambda *args: [])
-    manifests = [SimpleNamespace(facts={"totals": {"entities": 0}})]
+    monkeypatch.setattr("llmpedia.execution.waves.stream", lambda *args: [[(7, {})]])
+    one = SimpleNamespace(wave=1, upto=0, title="wave 1", rows=lambda: [{"subject_id": 7}])
+
+    class Frontier:
+        def __init__(self, *args):
+            pass
+
+        def plan(self, wave):
+            if wave == 1:
+                return one
+            assert began.wait(10)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "Frontier", Frontier)
+    manifests = [SimpleNamespace(facts={"totals": {"entities": 0, "articles": 0}})]
+    limiter = SimpleNamespace(forget=SimpleNamespace(remote=lambda prefix: None))
     parts = {
         "_run": SimpleNamespace(last_wave=0, uri="u", manifests=manifests),
-        "_session": None,
+        "_session": SimpleNamespace(limiter=limiter),
         "_stages": None,
         "_index": None,
+        "_progress": lambda progress: None,
     }
     walk = run._Walk.__new__(run._Walk)
     walk.__dict__.update(parts, _config=make_config(engine={"kind": "openai_batch"}, waves={"workers": 1}), _resolving=None)
 
-    def interrupted(pool):
-        pool.submit(walk._resolve_and_commit, SimpleNamespace(wave=1), [])
-        assert began.wait(10)
-        raise KeyboardInterrupt
-
-    walk._waves = interrupted
     start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         walk.run()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from llmpedia.config import Config
+from llmpedia.config import JobConfig
 from llmpedia.engines.packaged import SCHEME, resolve_model
 from llmpedia.engines.vllm_serve import bundles
 from llmpedia.errors import ConfigError, EngineError
@@ -23,7 +23,7 @@ class Need:
     max_tokens: int
 
 
-def check_model(config: Config, needs: list[Need]) -> None:
+def check_model(config: JobConfig, needs: list[Need]) -> None:
     """Raise unless the engine's model can be found and its context holds every stage.
 
     Raises:
@@ -40,7 +40,7 @@ def check_model(config: Config, needs: list[Need]) -> None:
             )
 
 
-def check_context(config: Config, needs: list[Need]) -> None:
+def check_context(config: JobConfig, needs: list[Need]) -> None:
     """Raise unless prompt and answer of every stage fit ``engine.context_tokens``.
 
     Raises:
@@ -100,7 +100,7 @@ def _context_of(model_config: dict[str, Any]) -> int | None:
     return int(value) if isinstance(value, int) else None
 
 
-def check_placement(config: Config, nodes: list[dict[str, Any]]) -> None:
+def check_placement(config: JobConfig, nodes: list[dict[str, Any]]) -> None:
     """Raise unless the least number of replicas can be placed on the nodes that are there.
 
     Args:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from llmpedia.config import Config
+from llmpedia.config import JobConfig
 from llmpedia.engines.base import Engine, TransientError
 from llmpedia.engines.openai import Endpoint, error_message
 from llmpedia.engines.packaged import resolve_model
@@ -23,7 +23,7 @@ Vectors = npt.NDArray[np.float32]
 class EndpointEmbedding:
     """The ``embeddings`` route of an OpenAI-compatible endpoint."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: JobConfig) -> None:
         assert config.embedding.base_url is not None  # config refuses it
         timeout = config.engine.request_timeout_s
         self.endpoint = Endpoint(config.embedding.base_url, config.embedding.api_key_env, timeout)
@@ -82,7 +82,7 @@ class ActorEmbedding:
         """Nothing to let go."""
 
 
-def embedding_engine(config: Config) -> Engine:
+def embedding_engine(config: JobConfig) -> Engine:
     """The engine that ``config.embedding`` asks for. Ray must be up for kind sentence_transformers."""
     if config.embedding.kind == "openai":
         return EndpointEmbedding(config)
@@ -92,7 +92,7 @@ def embedding_engine(config: Config) -> Engine:
     return ActorEmbedding(encoder.remote(config.embedding.model))
 
 
-async def embed(client: Completer, config: Config, names: list[str]) -> tuple[list[Vectors | None], list[str | None]]:
+async def embed(client: Completer, config: JobConfig, names: list[str]) -> tuple[list[Vectors | None], list[str | None]]:
     """Unit vectors of names, and for each that has none its error.
 
     Returns:

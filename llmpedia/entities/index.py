@@ -2,8 +2,11 @@
 
 All of its state is read from the run's committed tables, so it can die at any moment and comes back the same. Search is
 exact; cosines are rounded to six decimals, so that ties and the threshold do not hang on the last bits of a matrix product.
+
+Two calls may run at once: a search of a large wave takes seconds, and the screens of the next wave must not wait for it.
 """
 
+import threading
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,7 +51,7 @@ class _Columns:
 
 
 class EntityIndex:
-    """Every method that reads takes ``upto``: the wave whose commit it must have seen."""
+    """Every method that reads takes ``upto``: the wave whose commit it must have seen. One search at a time."""
 
     def __init__(self, run_uri: str, threshold: float, neighbours: int, lead_words: int) -> None:
         """``threshold``: least cosine of a neighbour; ``neighbours``: most of them; ``lead_words``: length of a lead."""
@@ -57,13 +60,16 @@ class EntityIndex:
         self._keys: dict[str, tuple[int, int]] = {}
         self._columns = _Columns()
         self._vectors: Any = None
+        self._fresh: list[Vectors] = []
         self._loaded = -1
+        self._loading, self._searching = threading.Lock(), threading.Lock()
         self._load()
 
     def _need(self, upto: int) -> None:
-        if self._loaded < upto:
-            self._run.refresh()
-            self._load()
+        with self._loading:
+            if self._loaded < upto:
+                self._run.refresh()
+                self._load()
         if self._loaded < upto:
             raise InputError(f"{self._run.uri}: wave {upto} is not committed (last is {self._loaded})")
 
@@ -81,13 +87,17 @@ class EntityIndex:
             for n, lead in zip(articles["subject_id"].to_pylist(), articles["lead"].to_pylist(), strict=True):
                 self._columns.leads[n] = first_words(lead, self._lead_words)
             if entities.num_rows and entities["embedding"].null_count == 0:
-                self._add(np.stack(entities["embedding"].to_numpy()).astype(np.float32))
+                self._fresh.append(np.stack(entities["embedding"].to_numpy()).astype(np.float32))
             self._loaded = wave
 
-    def _add(self, vectors: Vectors) -> None:
-        if self._vectors is None:
-            self._vectors = _new_index(vectors.shape[1])
-        self._vectors.add(vectors)
+    def _add_fresh(self) -> None:
+        """What was loaded since the last search joins the index here: faiss must not be added to while it is searched."""
+        with self._loading:
+            fresh, self._fresh = self._fresh, []
+        for vectors in fresh:
+            if self._vectors is None:
+                self._vectors = _new_index(vectors.shape[1])
+            self._vectors.add(vectors)
 
     def screen(self, keys: list[str], upto: int) -> list[int | None]:
         """The entity each key names in commits up to ``upto`` and no later; None if there is none."""
@@ -107,7 +117,9 @@ class EntityIndex:
         """
         self._need(upto)
         found: list[list[Neighbour]] = [[] for _ in range(len(vectors))]
-        self._search_committed(vectors, found)
+        with self._searching:
+            self._add_fresh()
+            self._search_committed(vectors, found)
         for start in range(0, len(vectors), _BLOCK):
             block = _rounded(vectors[start : start + _BLOCK] @ vectors[: start + _BLOCK].T)
             rows, columns = np.nonzero(block >= self._threshold)

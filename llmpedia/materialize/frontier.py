@@ -8,7 +8,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from llmpedia.config import Config
-from llmpedia.materialize.subject import Item
+from llmpedia.materialize.subject import Item, Row
 from llmpedia.store.runfolder import RunFolder
 from llmpedia.tables import Fate
 
@@ -21,6 +21,15 @@ class Plan:
     hop: int
     upto: int
     items: tuple[Item, ...]
+
+    @property
+    def title(self) -> str:
+        """What progress calls it."""
+        return f"wave {self.wave}, hop {self.hop}"
+
+    def rows(self) -> list[Row]:
+        """The items as the workers take them."""
+        return [{**item.__dict__, "expand": str(item.expand)} for item in self.items]
 
 
 @dataclass

@@ -1,18 +1,12 @@
 """``materialize``: start or resume a run and walk it to its caps.
 
-A wave is written (Ray Data), then resolved and committed, in a thread of its own. Two waves are under way at once: w+1 begins as
-soon as w-1 is committed, so that the engine is never short of requests while w runs out, is resolved and committed.
+A wave is written by workers (Ray Data), then resolved and committed here, while the next one is being written.
 """
 
 import asyncio
 import contextlib
-import json
 import platform
-import threading
-import warnings
-from collections import deque
 from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -23,28 +17,21 @@ import pyarrow as pa
 from llmpedia.config import Config
 from llmpedia.engines.client import Client
 from llmpedia.engines.permits import Permits
-from llmpedia.errors import EngineError, InputError, LlmpediaError
+from llmpedia.entities.actor import IndexClient, start_index
+from llmpedia.errors import EngineError, InputError
+from llmpedia.execution.clients import client_name, heed_pauses, make_client, make_engine, make_permits
+from llmpedia.execution.session import Session
+from llmpedia.execution.stream import Work
+from llmpedia.execution.waves import Waves
 from llmpedia.materialize.frontier import Frontier, Plan
+from llmpedia.materialize.needs import needs_of
 from llmpedia.materialize.resolve import Resolved, Resolver
-from llmpedia.materialize.session import IndexClient, Session
 from llmpedia.materialize.steps import Stages, prompts_of
 from llmpedia.materialize.subject import Row
 from llmpedia.materialize.wave import facts_of, seed_proposals, seed_tables, walk_proposals, walk_tables
-from llmpedia.materialize.worker import (
-    ITEMS,
-    SubjectWorker,
-    batches_in_flight,
-    client_name,
-    heed_pauses,
-    make_client,
-    make_engine,
-    make_permits,
-)
+from llmpedia.materialize.worker import ITEMS, SubjectWorker
 from llmpedia.store.lease import Lease
 from llmpedia.store.runfolder import FORMAT, RunFolder
-
-_AT_ONCE = 2  # a third wave would be planned from what the first of them has yet to commit
-_FATAL: dict[str, type[LlmpediaError]] = {"EngineError": EngineError, "InputError": InputError}
 
 
 @dataclass(frozen=True)
@@ -110,72 +97,41 @@ def materialize(config: Config, run_uri: str, progress: Callable[[Progress], Non
         if run.last_wave >= 0 and Frontier(run, config).plan(run.last_wave + 1) is None:
             return run
         progress(Progress("starting Ray and the engine", 0))
-        with Session(config) as session:
+        with Session(config, needs_of(config), embeds=config.run.mode != "titles") as session:
             _Walk(config, run, lease, session, progress).run()
     return run
 
 
 class _Walk:
-    """The loop over waves."""
+    """The walk over waves: seeds, then plan, write, resolve, commit."""
 
     def __init__(
         self, config: Config, run: RunFolder, lease: Lease, session: Session, progress: Callable[[Progress], None]
     ) -> None:
         self._config, self._run, self._lease, self._session, self._progress = config, run, lease, session, progress
         self._stages = Stages.of(config)
-        self._index = session.index(run.uri)
+        self._index = start_index(config, run.uri)
         self._resolving: tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]] | None = None
-        self._turn = threading.Lock()
-        self._stopped = threading.Event()
-        self._written: dict[int, str] = {}
 
     def run(self) -> None:
         if self._run.last_wave < 0:
             asyncio.run(self._commit_seeds())
-        pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="wave")
-        try:
-            self._waves(pool)
-        except BaseException:
-            self._stop()
-            raise
-        finally:
-            pool.shutdown(wait=False)  # what is left waits for Ray, which ends with the session
+        waves = Waves[Plan](self._config, [self._session.limiter], self._work, self._finish, self._tell)
+        waves.run(self._run.last_wave + 1, Frontier(self._run, self._config).plan, self._give_up)
 
-    def _waves(self, pool: ThreadPoolExecutor) -> None:
-        frontier = Frontier(self._run, self._config)
-        under_way: deque[Future[None]] = deque()
-        wave = self._run.last_wave + 1
-        while True:
-            plan = frontier.plan(wave) if len(under_way) < _AT_ONCE else None
-            if plan is not None:
-                under_way.append(pool.submit(self._wave, plan, under_way[-1] if under_way else None))
-                wave += 1
-            elif under_way:
-                for ended in wait(under_way, return_when=FIRST_COMPLETED).done:  # the oldest, or one that failed
-                    ended.result()
-                    under_way.popleft()
-            else:
-                return
+    def _work(self, plan: Plan) -> Work:
+        settings = self._config.model_dump_json()
+        return Work(SubjectWorker, (settings, self._run.uri, plan.wave, plan.upto, self._index, self._session.limiter), ITEMS)
 
-    def _wave(self, plan: Plan, before: Future[None] | None) -> None:
-        visits = self._generate(plan)
-        if before is not None:
-            before.result()
-        with self._turn:
-            if not self._stopped.is_set():
-                asyncio.run(self._resolve(plan, visits))
+    def _finish(self, plan: Plan, visits: list[Row]) -> None:
+        asyncio.run(self._resolve(plan, visits))
 
-    def _stop(self) -> None:
-        """No wave goes on; a commit that has begun is finished."""
-        self._stopped.set()
-        if self._config.engine.kind == "openai_batch":
-            self._give_up()  # a batch can take a day; the next start takes it up
-        with self._turn:
-            pass
+    def _tell(self, phase: str) -> None:
+        self._progress(Progress(phase, self._run.manifests[-1].facts["totals"]["articles"]))
 
     def _give_up(self) -> None:
-        """Stop resolving; a commit that has begun is finished."""
-        if self._resolving is not None:
+        """With batches stop resolving: one can take a day, and the next start takes it up."""
+        if self._config.engine.kind == "openai_batch" and self._resolving is not None:
             loop, task = self._resolving
             with contextlib.suppress(RuntimeError):  # it has just ended
                 loop.call_soon_threadsafe(task.cancel)
@@ -189,37 +145,6 @@ class _Walk:
         if failed:
             raise EngineError(f"seed {failed[0]['name']!r}: {failed[0]['reason']}; start again once this is mended")
         self._commit(seed_tables(proposals, resolved), None)
-
-    def _generate(self, plan: Plan) -> list[Row]:
-        """The wave's visits in plan order, however they arrived.
-
-        Raises:
-            EngineError, InputError: a worker met something that ends the run.
-        """
-        found: dict[int, Row] = {}
-        self._tell(plan, 0)
-        for batch in _ray_data(plan, self._config, self._run.uri, self._index, self._session.limiter):
-            if self._stopped.is_set():
-                raise CancelledError
-            for row in batch.to_pylist():
-                if row["fatal"]:
-                    fatal = json.loads(row["fatal"])
-                    raise _FATAL.get(fatal["kind"], LlmpediaError)(fatal["message"])
-                found[row["subject_id"]] = json.loads(row["visit"])
-            self._tell(plan, len(found))
-        del self._written[plan.wave]
-        # The workers are gone, and what they held of the cap is for the next ones at once.
-        self._session.limiter.forget.remote(client_name(plan.wave, ""))
-        lost = [i.subject_id for i in plan.items if i.subject_id not in found]
-        if lost:
-            raise AssertionError(f"wave {plan.wave}: subjects {lost[:5]} came back from no worker")
-        return [found[i.subject_id] for i in plan.items]
-
-    def _tell(self, plan: Plan, written: int) -> None:
-        """Progress of all waves that are being written."""
-        self._written[plan.wave] = f"wave {plan.wave}, hop {plan.hop}: {written}/{len(plan.items)}"
-        articles = self._run.manifests[-1].facts["totals"]["articles"]
-        self._progress(Progress("; ".join(list(self._written.values())), articles))
 
     async def _resolve(self, plan: Plan, visits: list[Row]) -> None:
         task = asyncio.current_task()
@@ -265,30 +190,3 @@ class _Resolving:
         await self._engine.close()
         if self._embedder is not None:
             await self._embedder.close()
-
-
-def _ray_data(plan: Plan, config: Config, run_uri: str, index: Any, limiter: Any) -> Any:
-    """The wave as a Ray Data execution: an iterator over Arrow tables of visits, in order of arrival."""
-    import ray.data
-    from ray.util.annotations import RayDeprecationWarning
-
-    warnings.filterwarnings("ignore", category=RayDeprecationWarning)  # max_concurrency has no named parameter yet
-    context = ray.data.DataContext.get_current()
-    context.enable_progress_bars = False
-    context.issue_detectors_config.detectors = []
-    context.memory_usage_poll_interval_s = None  # reads the whole memory map of each worker every second
-    rows = [{**i.__dict__, "expand": str(i.expand)} for i in plan.items]
-    size = config.waves.rows_per_batch
-    blocks = [pa.Table.from_pylist(rows[i : i + size], schema=ITEMS) for i in range(0, len(rows), size)]
-    open_batches = batches_in_flight(config)
-    workers = min(config.waves.workers, len(blocks))
-    visits = ray.data.from_arrow(blocks).map_batches(
-        SubjectWorker,
-        fn_constructor_args=(config.model_dump_json(), run_uri, plan.wave, plan.upto, index, limiter),
-        batch_size=None,
-        batch_format="pyarrow",
-        compute=ray.data.ActorPoolStrategy(size=workers, max_tasks_in_flight_per_actor=open_batches),
-        max_concurrency=open_batches,
-        num_cpus=0.2,
-    )
-    return visits.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)

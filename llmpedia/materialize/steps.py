@@ -68,6 +68,8 @@ def _facts_block(facts: FactSheet | None, threshold: float) -> str:
 class _SubjectStage(Stage[Subject, A]):
     """A stage whose question is a subject."""
 
+    config: Config
+
     def values(self, question: Subject) -> dict[str, str]:
         low, high = self.config.article.sections
         return {
@@ -172,6 +174,7 @@ class Ner(Stage[Phrases, dict[str, Decision]]):
     """Which candidates deserve an article. What the answer leaves out is left out of the value, never guessed."""
 
     name: ClassVar[StageName] = "ner"
+    config: Config
 
     @property
     def _calibrated(self) -> bool:
@@ -264,6 +267,7 @@ class Arbitrate(Stage[Likeness, int | None]):
     """Which of the known entities the candidate is; None: a thing of its own."""
 
     name: ClassVar[StageName] = "arbitration"
+    config: Config
 
     def values(self, question: Likeness) -> dict[str, str]:
         known = "\n".join(f"{letter(i)}: {line}" for i, line in enumerate(question.known))

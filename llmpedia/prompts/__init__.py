@@ -33,6 +33,12 @@ PLACEHOLDERS = frozenset(
         "candidate_block",
         "known_block",
         "answer_block",
+        "article_block",
+        "most_claims",
+        "claims_block",
+        "evidence_source",
+        "evidence_block",
+        "count",
     }
 )
 

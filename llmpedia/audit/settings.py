@@ -1,0 +1,170 @@
+"""An audit's settings, with their defaults: what is sampled, where evidence comes from, who judges (paper, section 4.2).
+
+The judge is the ``engine`` section, as everywhere; ``wikipedia`` and ``web`` are the two tiers of evidence.
+"""
+
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from llmpedia.audit.evidence import TIERS, Tier
+from llmpedia.config import JobConfig, Positive, Section, found_file, load_mapping, parse_as
+
+Count = Annotated[int, Field(ge=0)]
+Seconds = Annotated[float, Field(gt=0.0)]
+
+
+class SampleSection(Section):
+    """What is audited. Samples may overlap: an article is judged once and belongs to each of its strata.
+
+    ``random``: uniform over articles. ``hop_whole``: hops of which every article is taken, with ``hop_each`` a hop after them
+    (paper, table 6: all of hops 0 and 1, 200 a hop after); null leaves hops out. ``frontier``: subjects that Wikipedia lacks.
+    ``titles``: a file of titles, one a line. ``seed``: of every draw.
+    """
+
+    random: Count = 1000
+    hop_whole: Count | None = None
+    hop_each: Count = 200
+    frontier: Count = 0
+    titles: str | None = None
+    seed: int = 42
+
+    @model_validator(mode="after")
+    def _some(self) -> Self:
+        if not (self.random or self.hop_whole is not None or self.frontier or self.titles):
+            raise ValueError("random: 0: nothing would be sampled; set sample.random, hop_whole, frontier or titles")
+        return self
+
+
+class JudgingSection(Section):
+    """How articles become verdicts.
+
+    ``claims``: most claims of an article (paper: 10). ``evidence_chars``: characters of evidence a judge is shown at most;
+    ``passage_words``: length of the passages that longer evidence is cut into.
+    """
+
+    tiers: tuple[Tier, ...] = TIERS
+    claims: Annotated[int, Field(ge=1, le=50)] = 10
+    evidence_chars: Annotated[int, Field(ge=500)] = 24_000
+    passage_words: Annotated[int, Field(ge=20)] = 120
+    examples: bool = False
+
+    @field_validator("tiers", mode="before")
+    @classmethod
+    def _tuple(cls, value: object) -> object:
+        return tuple(value) if isinstance(value, list) else value
+
+    @model_validator(mode="after")
+    def _some(self) -> Self:
+        if not self.tiers or len(set(self.tiers)) < len(self.tiers):
+            raise ValueError(f"tiers: {list(self.tiers)}: name each tier once, at least one of {', '.join(TIERS)}")
+        return self
+
+
+class WikipediaSection(Section):
+    """Tier 1. ``kind``: the MediaWiki API, or a local copy at ``path`` (ZIM file, indexed XML dump, Parquet of titles and texts).
+
+    ``contact``: address or URL that the User-Agent names, as Wikimedia asks of every client. ``concurrency``: requests at once.
+    """
+
+    kind: Literal["mediawiki", "zim", "dump", "parquet"] = "mediawiki"
+    api_url: str = "https://en.wikipedia.org/w/api.php"
+    contact: str | None = None
+    path: str | None = None
+    maxlag_s: Count = 5
+    batch: Annotated[int, Field(ge=1, le=50)] = 20
+    linger_s: Annotated[float, Field(ge=0.0)] = 0.02
+    timeout_s: Seconds = 60.0
+    concurrency: Positive = 4
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.kind == "mediawiki" and not self.contact:
+            raise ValueError(
+                "contact: null: Wikimedia refuses clients that name nobody; set wikipedia.contact to a mail address or URL"
+            )
+        if self.kind != "mediawiki" and not self.path:
+            raise ValueError(f"path: null: kind {self.kind} reads a local copy; set wikipedia.path")
+        return self
+
+
+class WebSection(Section):
+    """Tier 2 (paper, appendix F). ``backend``: null takes the first whose key is set: Valyu, Serper, Brave, else DuckDuckGo.
+
+    ``threshold``: least score of an address; ``pages``: most pages a subject; ``paper_exact``: without this project's list of
+    Wikipedia mirrors and sister projects. ``allow_loopback``: for the rehearsal and tests; nothing else private is ever reached.
+    """
+
+    backend: Literal["valyu", "serper", "brave", "duckduckgo", "searxng", "rehearsal"] | None = None
+    base_url: str | None = None
+    threshold: Annotated[int, Field(ge=0, le=100)] = 60
+    pages: Annotated[int, Field(ge=1, le=10)] = 3
+    results: Annotated[int, Field(ge=1, le=50)] = 10
+    paper_exact: bool = False
+    timeout_s: Seconds = 20.0
+    max_bytes: Annotated[int, Field(ge=10_000)] = 2_000_000
+    extract_s: Seconds = 10.0
+    extractors: Positive = 2
+    concurrency: Positive = 8
+    allow_loopback: bool = False
+
+
+class CacheSection(Section):
+    """Evidence kept on this machine across audits. ``path``: a folder, null for none; ``days``: then it is fetched anew."""
+
+    path: str | None = None
+    days: Annotated[float, Field(gt=0.0)] = 30.0
+
+
+AUDIT_IDENTITY: dict[str, tuple[str, ...]] = {
+    "sample": ("random", "hop_whole", "hop_each", "frontier", "seed"),
+    "audit": (),
+    "wikipedia": ("kind", "api_url"),
+    "web": ("backend", "base_url", "threshold", "pages", "results", "paper_exact"),
+    "waves": ("size",),
+    "engine": ("kind", "model", "dtype", "context_tokens", "seed"),
+    "stages": (),
+    "retries": ("malformed",),
+}
+
+
+class AuditConfig(JobConfig):
+    """A whole audit. See ``configs/audit*.yaml`` for complete files."""
+
+    sample: SampleSection = SampleSection()
+    audit: JudgingSection = JudgingSection()
+    wikipedia: WikipediaSection
+    web: WebSection = WebSection()
+    cache: CacheSection = CacheSection()
+
+    identity_keys: ClassVar[dict[str, tuple[str, ...]]] = AUDIT_IDENTITY
+
+    @model_validator(mode="after")
+    def _stages_known(self) -> Self:
+        strange = set(self.stages) - {"claims", "verdict"}
+        if strange:
+            raise ValueError(f"stages.{min(strange)}: is no stage of an audit; use claims or verdict")
+        return self
+
+    @property
+    def examples(self) -> bool:
+        """See :class:`JobConfig`."""
+        return self.audit.examples
+
+
+def load_audit_config(path: str | Path, overrides: list[str] | None = None) -> AuditConfig:
+    """Read a YAML file, apply ``a.b=c`` overrides (values are YAML) and check it all.
+
+    Raises:
+        ConfigError: one line; nothing has been started.
+    """
+    config = parse_as(AuditConfig, load_mapping(path, overrides), str(path))
+    sample, wikipedia = config.sample, config.wikipedia
+    if sample.titles:
+        found = found_file(sample.titles, Path(path), "sample.titles", "give a text file with one title a line")
+        sample = sample.model_copy(update={"titles": found})
+    if wikipedia.path and wikipedia.kind != "parquet":
+        found = found_file(wikipedia.path, Path(path), "wikipedia.path", "give a ZIM file, an XML dump or its index")
+        wikipedia = wikipedia.model_copy(update={"path": found})
+    return config.model_copy(update={"sample": sample, "wikipedia": wikipedia})

@@ -1,0 +1,64 @@
+"""The client side of engines, as every process of a job makes it: engine, durable client, permits of the concurrency cap."""
+
+import math
+from typing import Any
+
+from llmpedia.config import JobConfig
+from llmpedia.engines.base import Engine
+from llmpedia.engines.client import Client, GroupCommit
+from llmpedia.engines.embeddings import EndpointEmbedding
+from llmpedia.engines.openai import OpenAIEngine
+from llmpedia.engines.openai_batch import CONCURRENCY, OpenAIBatchEngine
+from llmpedia.engines.permits import Permits, SharedPermits
+from llmpedia.engines.vllm_serve import VllmEngine
+from llmpedia.store.files import Folder
+from llmpedia.store.journal import JournalWriter, read_batches, read_wave
+
+
+def make_engine(config: JobConfig, run_uri: str, wave: int, writer: str) -> Engine:
+    """The client side of the engine that ``config`` asks for; ``writer``: tells apart what writes to the wave's journal."""
+    if config.engine.kind == "openai":
+        return OpenAIEngine(config.engine)
+    if config.engine.kind == "vllm":
+        return VllmEngine(config.engine)
+    folder = Folder(run_uri)
+    commit = GroupCommit(JournalWriter(folder, wave, f"{writer}-batches"))
+    return OpenAIBatchEngine(config.engine, config.batch, run_uri, wave, commit, read_batches(folder, wave))
+
+
+def make_client(engine: Engine, config: JobConfig, run_uri: str, wave: int, writer: str, permits: Permits) -> Client:
+    """A durable client for one wave; ``permits``: this process's part of the concurrency cap."""
+    folder = Folder(run_uri)
+    commit = GroupCommit(JournalWriter(folder, wave, writer))
+    return Client(engine, read_wave(folder, wave), commit, config.retries, permits)
+
+
+def client_name(wave: int, writer: str) -> str:
+    """What the limiter knows a client by; all clients of a wave's workers begin with ``client_name(wave, "")``."""
+    return f"wave={wave:05d}/{writer}"
+
+
+def make_permits(config: JobConfig, limiter: Any, name: str, wave: int) -> Permits:
+    """A process's permits under the run's concurrency cap; for batches there is nothing to hold back.
+
+    The older of two waves comes first: in step they would both end, and leave the engine idle, at the same time.
+    """
+    return Permits(CONCURRENCY) if config.engine.kind == "openai_batch" else SharedPermits(limiter, name, wave)
+
+
+def heed_pauses(engine: Engine, permits: Permits) -> None:
+    """Have the pauses that the engine's endpoint asks for kept by everyone who shares its permits."""
+    if isinstance(engine, OpenAIEngine | EndpointEmbedding):
+        engine.endpoint.on_pause = permits.pause
+
+
+def batches_in_flight(config: JobConfig) -> int:
+    """Batches one worker has open: three times its even share of the concurrency cap in subjects.
+
+    A batch stays open until its last subject is done, subjects pause between two requests, and other workers leave shares
+    over; with half as much, a fifth of the cap lay idle (benchmarks/concurrency.py). For the Batch API the whole wave.
+    """
+    if config.engine.kind == "openai_batch":
+        return math.ceil(config.waves.size / config.waves.rows_per_batch)
+    share = 3 * config.engine.concurrency / config.waves.workers
+    return min(64, max(1, math.ceil(share / config.waves.rows_per_batch)))
