@@ -3,22 +3,20 @@
 import argparse
 import json
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-from tqdm import tqdm
 
 from llmpedia import __version__
+from llmpedia.audit.command import add_audit, with_action
 from llmpedia.config import load_config
 from llmpedia.errors import EXIT_DONE, EXIT_FINDING, EXIT_INTERRUPTED, LlmpediaError
+from llmpedia.progress import progress_bar
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code says how it ended (see ``errors``)."""
-    args = _parser().parse_args(argv)
+    args = _parser().parse_args(with_action(sys.argv[1:] if argv is None else argv))
     try:
         code: int = args.run(args)
     except LlmpediaError as e:
@@ -61,6 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--out", help="folder for Parquet, CSV and Markdown; without it the tables are printed only")
     report.set_defaults(run=_report)
 
+    add_audit(commands)
     _add_rehearse(commands)
     return parser
 
@@ -86,7 +85,7 @@ def _materialize(args: argparse.Namespace) -> int:
     config = load_config(args.config, args.set)
     run_uri = args.run_uri or f"runs/{Path(args.config).stem}"
     started = time.monotonic()
-    with tqdm(total=config.caps.articles, unit="article", smoothing=0.05, mininterval=0) as bar, _Heartbeat(bar):
+    with progress_bar(config.caps.articles, "article") as bar:
 
         def show(p: Progress) -> None:
             bar.n = p.articles
@@ -117,34 +116,13 @@ def _plan(args: argparse.Namespace) -> int:
     return EXIT_DONE
 
 
-class _Heartbeat:
-    """Redraws a bar while its work goes on in silence: each second on a terminal, each ten in a log."""
-
-    def __init__(self, bar: "tqdm[Any]") -> None:
-        self._bar, self._stop = bar, threading.Event()
-        self._every = 1.0 if sys.stderr.isatty() else 10.0
-        self._thread = threading.Thread(target=self._beat, daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *error: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _beat(self) -> None:
-        while not self._stop.wait(self._every):
-            self._bar.refresh()
-            if not sys.stderr.isatty():
-                print(file=sys.stderr)
-
-
 def _verify(args: argparse.Namespace) -> int:
+    from llmpedia.audit.verify import verify_audit
     from llmpedia.store.runfolder import RunFolder
     from llmpedia.store.verify import verify
 
     run = RunFolder.open(args.run_uri)
-    report = verify(run)
+    report = verify_audit(run) if run.description().get("kind") == "audit" else verify(run)
     for note in report.notes:
         print(f"note: {note}")
     for finding in report.findings:

@@ -228,3 +228,17 @@ def parse_object(text: str) -> Pairs:
             return value
         start = text.find("{", start + 1)
     raise AnswerError("no JSON object in the answer")
+
+
+def completion_row(subject_id: int | None, request: Request, completion: Completion) -> dict[str, Any]:
+    """A row of the completions table."""
+    return {
+        "key": request.key,
+        "stage": request.stage,
+        "subject_id": subject_id,
+        "model": request.model,
+        "messages": json.dumps(request.chat(), ensure_ascii=False),
+        "constraint": request.constraint,
+        "sampling": request.sampling,
+        **completion.__dict__,
+    }

@@ -131,6 +131,79 @@ COMPLETIONS = _schema(
     }
 )
 
+SAMPLE = _schema(
+    {
+        "position": (_INT, "order in the audit, from 0; articles of one commit of the run stand together"),
+        "subject_id": (_ID, "of the run's article"),
+        "name": (_STRING, ""),
+        "hop": (_INT, ""),
+        "strata": (pa.list_(_STRING), "samples it was drawn for: random, hop, frontier, titles"),
+        "run_wave": (_INT, "commit of the run that holds its article"),
+    }
+)
+
+AUDITED = _schema(
+    {
+        "position": (_INT, "as in sample"),
+        "subject_id": (_ID, ""),
+        "name": (_STRING, ""),
+        "hop": (_INT, ""),
+        "strata": (pa.list_(_STRING), "as in sample"),
+        "words": (_INT, "words of the article's plain text"),
+        "claims": (_INT, "claims extracted; null: extraction failed"),
+        "claims_error": (_STRING, "why extraction failed; null: it did not"),
+        "claims_completion": (_STRING, "completions.key of the extraction"),
+    }
+)
+
+CLAIMS = _schema(
+    {
+        "claim_id": (_ID, "running number in commit order, from 0"),
+        "subject_id": (_ID, ""),
+        "position": (_INT, "order in the extraction, from 0"),
+        "text": (_STRING, "one atomic, self-contained claim"),
+    }
+)
+
+_SOURCE = pa.struct(
+    {
+        "url": _STRING,
+        "title": _STRING,
+        "revision": _STRING,
+        "fetched_at": _STRING,
+        "score": _INT,
+        "how": _STRING,
+        "text": _STRING,
+    }
+)
+
+EVIDENCE = _schema(
+    {
+        "subject_id": (_ID, ""),
+        "tier": (_STRING, "wikipedia or web"),
+        "outcome": (_STRING, "one of audit.evidence.Outcome"),
+        "detail": (_STRING, "why, in words; null: the outcome says it all"),
+        "provider": (_STRING, "kind and address or file it came from"),
+        "sources": (pa.list_(_SOURCE), "texts with address, revision, time (UTC), score (0 to 100) and kind"),
+        "attempts": (pa.list_(pa.struct({"url": _STRING, "result": _STRING})), "addresses tried or passed over"),
+    }
+)
+
+VERDICTS = _schema(
+    {
+        "claim_id": (_ID, ""),
+        "subject_id": (_ID, ""),
+        "tier": (_STRING, ""),
+        "verdict": (_STRING, "supported, refuted, insufficient; not_adjudicated: no verdict could be had"),
+        "error_type": (_STRING, "of a refuted claim, one of audit.stages.ErrorType; null: none named"),
+        "confidence": (pa.float32(), "the judge's, 0 to 1; null: none given"),
+        "explanation": (_STRING, "the judge's; null: not adjudicated"),
+        "coerced": (pa.bool_(), "it said refuted and explained it by silence, so it counts as insufficient"),
+        "reason": (_STRING, "why it was not adjudicated; null: it was"),
+        "completion": (_STRING, "completions.key that decided it"),
+    }
+)
+
 TABLES: dict[str, pa.Schema] = {
     "entities": ENTITIES,
     "subjects": SUBJECTS,
@@ -138,6 +211,12 @@ TABLES: dict[str, pa.Schema] = {
     "candidates": CANDIDATES,
     "aliases": ALIASES,
     "completions": COMPLETIONS,
+    # of an audit
+    "sample": SAMPLE,
+    "audited": AUDITED,
+    "claims": CLAIMS,
+    "evidence": EVIDENCE,
+    "verdicts": VERDICTS,
 }
 
 

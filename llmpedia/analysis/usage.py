@@ -20,6 +20,8 @@ Rows = list[dict[str, Any]]
 
 # The last turn of a request that puts a question once more, as JSON; a quote inside of a prompt is escaped, so this is exact.
 _AGAIN = json.dumps({"role": "user", "content": ASKED_AGAIN})[:-2]
+# Journaled like completions, but no calls of a model that commits keep.
+_NOT_MODELS = frozenset({"embedding", "evidence_wikipedia", "evidence_web"})
 _COLUMNS = ["stage", "model", "messages", "prompt_tokens", "completion_tokens", "error", "cached_tokens"]
 
 
@@ -63,12 +65,12 @@ def committed(run: RunFolder) -> Usage:
 
 
 def under_way(run: RunFolder) -> Usage:
-    """The same of what the journal holds of waves not yet committed, but for embeddings, which commits do not keep either."""
+    """The same of what the journal holds of waves not yet committed, but for embeddings and evidence."""
     usage: Usage = {}
     for wave in journal.waves_with_pieces(run.folder):
         if wave > run.last_wave:
             for record in journal.read_wave(run.folder, wave).values():
-                if record["stage"] == "embedding":
+                if record["stage"] in _NOT_MODELS:
                     continue
                 again = record["messages"][-1][1].startswith(ASKED_AGAIN)
                 row = {"prompt_tokens": None, "completion_tokens": None, "error": None, **record["completion"]}

@@ -164,7 +164,7 @@ class Judge(Stage[Case, dict[int, Verdict]]):
         if not isinstance(rows, list):
             raise AnswerError('the answer is not {"verdicts": [...]}')
         found: dict[int, list[Verdict]] = {}
-        for row in rows:
+        for row in (r for r in rows if isinstance(r, dict)):
             number, verdict = _number(row, len(question.claims)), _verdict(row)
             if number is not None and verdict is not None:
                 found.setdefault(number, []).append(verdict)
@@ -174,9 +174,9 @@ class Judge(Stage[Case, dict[int, Verdict]]):
         return agreed
 
 
-def _number(row: Any, claims: int) -> int | None:
+def _number(row: dict[str, Any], claims: int) -> int | None:
     """The claim's number from 0, where the row names one that was asked."""
-    idx = row.get("idx") if isinstance(row, dict) else None
+    idx = row.get("idx")
     if isinstance(idx, str) and idx.isascii() and idx.isdigit():
         idx = int(idx)
     return idx - 1 if isinstance(idx, int) and not isinstance(idx, bool) and 1 <= idx <= claims else None

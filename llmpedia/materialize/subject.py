@@ -5,14 +5,13 @@ ones go to similarity, which needs the whole wave (``resolve``).
 """
 
 import asyncio
-import json
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from llmpedia.config import Config
 from llmpedia.entities.keys import canonical_key, is_self_or_loop
 from llmpedia.materialize.steps import Decision, FactSheet, Phrases, Stages, Subject
-from llmpedia.stages import Completer, Completion, Reply, Request, ask
+from llmpedia.stages import Completer, Completion, Reply, Request, ask, completion_row
 from llmpedia.tables import Fate
 from llmpedia.wikitext import Article
 
@@ -221,18 +220,4 @@ def dump_visit(visit: Visit) -> Row:
         "lead": visit.lead,
         "candidates": visit.candidates,
         "completions": [completion_row(visit.item.subject_id, r, c) for r, c in visit.completions],
-    }
-
-
-def completion_row(subject_id: int | None, request: Request, completion: Completion) -> Row:
-    """A row of the completions table."""
-    return {
-        "key": request.key,
-        "stage": request.stage,
-        "subject_id": subject_id,
-        "model": request.model,
-        "messages": json.dumps(request.chat(), ensure_ascii=False),
-        "constraint": request.constraint,
-        "sampling": request.sampling,
-        **completion.__dict__,
     }

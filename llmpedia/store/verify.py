@@ -46,23 +46,29 @@ def verify(run: RunFolder) -> Report:
     """Check all of a run. Reads every file; memory holds the keys and one wave."""
     report, state = Report(), _State()
     for manifest in run.manifests:
-        if _check_files(run, manifest, report):
+        if check_files(run, manifest, report):
             rows = {t: run.read(t, [manifest.wave]).to_pylist() for t in _TABLES_READ}
             for check in (_entities, _subjects, _articles, _candidates, _completions, _balance):
                 check(manifest, rows, state, report)
             report.checked.update({t: len(r) for t, r in rows.items()})
+    check_rest(run, report)
+    return report
+
+
+def check_rest(run: RunFolder, report: Report) -> None:
+    """Note what lies in the folder beside the commits."""
     report.checked["waves"] = len(run.manifests)
     report.notes += [f"uncommitted file {n} (a commit was cut short; the next start removes it)" for n in run.uncommitted()]
     for wave in journal.waves_with_pieces(run.folder):
         if wave > run.last_wave:
             report.notes.append(f"wave {wave} is under way: {len(journal.read_wave(run.folder, wave))} answers in its journal")
-    return report
 
 
 _TABLES_READ = ("entities", "subjects", "articles", "candidates", "aliases", "completions")
 
 
-def _check_files(run: RunFolder, manifest: Manifest, report: Report) -> bool:
+def check_files(run: RunFolder, manifest: Manifest, report: Report) -> bool:
+    """Whether every file of a commit is there and holds what its manifest says; findings go to ``report``."""
     before = len(report.findings)
     for file in manifest.files:
         path = run.folder.path(file.name)

@@ -1,0 +1,110 @@
+"""What one or more audits found, as tables: counts, metrics, the paper's forms of them, the published scores beside, cost."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from llmpedia.analysis.audit_tables import Findings, audit_tables
+from llmpedia.analysis.usage import usage_table
+from llmpedia.audit.folder import audit_data, constants_of, text_pairs
+from llmpedia.audit.metrics import audit_metrics
+from llmpedia.audit.published import published_summaries
+from llmpedia.audit.review import Agreement
+from llmpedia.audit.similarity import Encoder, similarities, similarity_summary
+from llmpedia.store.runfolder import RunFolder
+
+Row = dict[str, Any]
+Rows = list[Row]
+
+# Of the bootstrap, so that a report is the same each time.
+_SEED = 42
+
+
+def audit_report(
+    audits: Sequence[RunFolder], encode: Encoder | None, with_similarity: bool, reviews: Mapping[str, Agreement]
+) -> tuple[dict[str, Rows], Rows]:
+    """(name -> rows, what is missing and why).
+
+    Args:
+        audits: of one or more runs.
+        encode: for the semantic cosine to Wikipedia; None leaves that one column empty.
+        with_similarity: compare texts with Wikipedia's; reads all of them.
+        reviews: tier -> agreement of a reader with the judge.
+
+    Raises:
+        InputError: tables that do not fit each other.
+    """
+    tables: dict[str, Rows] = {"outcomes": [], "summaries": [], "funnel": [], "error_types": [], "published": [], "usage": []}
+    similar: Rows = []
+    for audit in audits:
+        constants = constants_of(audit)
+        metrics = audit_metrics(audit_data(audit), constants, _SEED)
+        tables["outcomes"] += _outcomes(audit, constants)
+        tables["summaries"] += metrics["summaries"]
+        tables["funnel"] += metrics["funnel"]
+        tables["error_types"] += _error_types(audit, constants)
+        tables["published"] += published_summaries(metrics["articles"], constants, _SEED)
+        tables["usage"] += usage_table(audit)
+        if with_similarity:
+            pairs = [(ours, theirs) for _, ours, theirs in text_pairs(audit)]
+            similar += [similarity_summary(similarities(pairs, encode), constants, _SEED)] if pairs else []
+    made = audit_tables(Findings(tables["summaries"], similarities=similar, reviews=reviews))
+    return {**tables, "similarity": similar, **made.tables}, made.missing
+
+
+def _outcomes(audit: RunFolder, constants: Row) -> Rows:
+    """How many subjects each outcome has, tier by tier, and how many verdicts were coerced or not adjudicated."""
+    evidence = audit.read("evidence", columns=["tier", "outcome"]).to_pylist()
+    verdicts = audit.read("verdicts", columns=["tier", "verdict", "coerced"]).to_pylist()
+    rows = []
+    for tier in sorted({e["tier"] for e in evidence}):
+        counted = Counter(e["outcome"] for e in evidence if e["tier"] == tier)
+        judged = [v for v in verdicts if v["tier"] == tier]
+        refuted = sum(v["verdict"] == "refuted" for v in judged)
+        coerced = sum(v["coerced"] for v in judged)
+        rows.append(
+            {
+                **constants,
+                "tier": tier,
+                "subjects": counted.total(),
+                **dict(sorted(counted.items())),
+                "verdicts": len(judged),
+                "not_adjudicated": sum(v["verdict"] == "not_adjudicated" for v in judged),
+                "coerced": coerced,
+                "coerced_of_refuted_pct": round(100 * coerced / (refuted + coerced), 1) if refuted + coerced else None,
+            }
+        )
+    columns = dict.fromkeys(k for row in rows for k in row)
+    return [{k: row.get(k, 0) for k in columns} for row in rows]
+
+
+def _error_types(audit: RunFolder, constants: Row) -> Rows:
+    """Refuted claims by kind of error and tier."""
+    rows = audit.read("verdicts", columns=["tier", "verdict", "error_type"]).to_pylist()
+    counted = Counter((r["tier"], r["error_type"] or "none named") for r in rows if r["verdict"] == "refuted")
+    return [{**constants, "tier": t, "error_type": kind, "claims": n} for (t, kind), n in sorted(counted.items())]
+
+
+def local_encoder(model: str) -> Encoder:
+    """A sentence-transformers model as an encoder of texts."""
+    from sentence_transformers import SentenceTransformer
+
+    from llmpedia.engines.packaged import resolve_model
+
+    loaded = SentenceTransformer(resolve_model(model))
+    return lambda texts: loaded.encode(texts, batch_size=32, show_progress_bar=False)
+
+
+def headline(tables: Mapping[str, Rows]) -> list[str]:
+    """Names of the tables that are printed after an audit: what happened, then hops, then the published scores."""
+    wanted = ("outcomes", "table_06_hops", "published")
+    return [name for name in wanted if tables.get(name)]
+
+
+def write_report(tables: Mapping[str, Rows], missing: Rows, out: Path) -> list[Path]:
+    """Each table as Parquet, CSV, Markdown and LaTeX; what is missing as a table of its own."""
+    from llmpedia.analysis.formats import write_tables
+
+    whole = {**{name: rows for name, rows in tables.items() if rows}, **({"missing": missing} if missing else {})}
+    return write_tables(whole, out)

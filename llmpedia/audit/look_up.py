@@ -1,0 +1,191 @@
+"""Providers of evidence as engines: what the configuration asks for, a cache on this machine, and the durable client's interface.
+
+Nothing that failed is ever cached; what is, keeps the time at which it was fetched.
+"""
+
+import asyncio
+import hashlib
+import ipaddress
+import sqlite3
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from llmpedia import __version__
+from llmpedia.audit.evidence import Evidence, Outcome, Provider, Tier
+from llmpedia.audit.settings import AuditConfig
+from llmpedia.engines.packaged import cache_dir
+from llmpedia.stages import Completion, Request
+
+# Quality of the rehearsal's pages, which are on no list.
+_LOOPBACK_SCORE = 90
+# What a probe looks up, to tell a subject that always fails from a service that is down.
+_PROBE = "Earth"
+_SCHEMA = """CREATE TABLE IF NOT EXISTS evidence
+             (provider TEXT, subject TEXT, at REAL, text TEXT, PRIMARY KEY (provider, subject))"""
+
+
+class EvidenceEngine:
+    """A provider behind the interface of engines: one look-up a request."""
+
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+
+    async def generate(self, request: Request) -> Completion:
+        """See :class:`~llmpedia.engines.base.Engine`."""
+        subject = _PROBE if request.stage == "probe" else request.messages[0][1]
+        evidence = await self._provider.find(subject)
+        return Completion(text=evidence.dumps(), finish_reason="stop")
+
+    async def close(self) -> None:
+        """Let connections go."""
+        await self._provider.close()
+
+
+class CachedProvider:
+    """A provider with an SQLite file before it, shared by the processes of a machine."""
+
+    def __init__(self, provider: Provider, path: Path, days: float) -> None:
+        """``path``: the file; ``days``: age at which an entry is no longer taken."""
+        self.name = provider.name
+        self._provider, self._path, self._seconds = provider, path, days * 86_400
+        self._connection: sqlite3.Connection | None = None
+        self._lock = asyncio.Lock()
+
+    async def find(self, subject: str) -> Evidence:
+        """See :class:`Provider`."""
+        async with self._lock:
+            kept = await asyncio.to_thread(self._read, subject)
+        if kept is not None:
+            return kept
+        evidence = await self._provider.find(subject)
+        if evidence.outcome != Outcome.FETCH_FAILED:
+            async with self._lock:
+                await asyncio.to_thread(self._write, subject, evidence)
+        return evidence
+
+    async def close(self) -> None:
+        """Let connections go."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        await self._provider.close()
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            connection = sqlite3.connect(self._path, timeout=60, check_same_thread=False, isolation_level=None)
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute(_SCHEMA)
+            self._connection = connection
+        return self._connection
+
+    def _read(self, subject: str) -> Evidence | None:
+        found = self._open().execute("SELECT at, text FROM evidence WHERE provider = ? AND subject = ?", (self.name, subject))
+        row: Any = found.fetchone()
+        return Evidence.loads(row[1]) if row and time.time() - row[0] < self._seconds else None
+
+    def _write(self, subject: str, evidence: Evidence) -> None:
+        row = (self.name, subject, time.time(), evidence.dumps())
+        self._open().execute("INSERT OR REPLACE INTO evidence VALUES (?, ?, ?, ?)", row)
+
+
+def make_provider(tier: Tier, config: AuditConfig) -> Provider:
+    """The provider of a tier that ``config`` asks for.
+
+    Raises:
+        ConfigError: a key, a file or a package is missing.
+    """
+    provider = _wikipedia(config) if tier == "wikipedia" else _web(config)
+    if config.cache.path is None:
+        return provider
+    return CachedProvider(provider, Path(config.cache.path).expanduser() / f"{tier}.sqlite", config.cache.days)
+
+
+def in_flight(tier: Tier, config: AuditConfig) -> int:
+    """Subjects of a tier that may be looked up at once; the MediaWiki client puts ``batch`` of them in one request."""
+    wikipedia = config.wikipedia
+    if tier == "web":
+        return config.web.concurrency
+    return wikipedia.concurrency * (wikipedia.batch if wikipedia.kind == "mediawiki" else 1)
+
+
+def _wikipedia(config: AuditConfig) -> Provider:
+    settings = config.wikipedia
+    if settings.kind == "mediawiki":
+        from llmpedia.audit.wikipedia.api import MediaWikiSettings
+        from llmpedia.audit.wikipedia.mediawiki import MediaWiki
+
+        agent = f"llmpedia/{__version__} ({settings.contact})"
+        asked = MediaWikiSettings(
+            timeout_s=settings.timeout_s,
+            maxlag_s=settings.maxlag_s,
+            batch=settings.batch,
+            linger_s=settings.linger_s,
+            parallel=settings.concurrency,
+            token=None,
+        )
+        return MediaWiki(settings.api_url, agent, asked)
+    assert settings.path is not None  # settings refuse it
+    if settings.kind == "zim":
+        from llmpedia.audit.copies.zim import ZimCopy
+
+        return ZimCopy(settings.path)
+    if settings.kind == "dump":
+        from llmpedia.audit.copies.dump import DumpCopy
+
+        return DumpCopy(dump_index(settings.path))
+    from llmpedia.audit.copies.parquet import ParquetCopy
+
+    return ParquetCopy(settings.path)
+
+
+def dump_index(path: str) -> Path:
+    """The index of an XML dump, made in the cache folder if it is not there yet; ``path`` itself where it is an index.
+
+    Raises:
+        InputError: the dump cannot be read.
+    """
+    from llmpedia.audit.copies.dump import index_dump
+
+    if path.endswith((".sqlite", ".db")):
+        return Path(path)
+    told = Path(path).stat()
+    name = hashlib.sha256(f"{path} {told.st_size} {told.st_mtime_ns}".encode()).hexdigest()[:16]
+    index = cache_dir() / "dumps" / f"{Path(path).name}-{name}.sqlite"
+    if not index.exists():
+        index.parent.mkdir(parents=True, exist_ok=True)
+        index_dump(path, index)
+    return index
+
+
+def _web(config: AuditConfig) -> Provider:
+    from llmpedia.audit.web.extractor import ExtractorSettings
+    from llmpedia.audit.web.fetch import FetchSettings
+    from llmpedia.audit.web.guard import Policy
+    from llmpedia.audit.web.provider import CuratedWeb, WebSettings
+    from llmpedia.audit.web.search import AUTO
+
+    web = config.web
+    policy, extra = Policy(), dict[str, int]()
+    if web.allow_loopback and web.base_url:
+        parts = urlsplit(web.base_url)
+        ports = frozenset({parts.port} if parts.port else ())
+        policy = Policy((ipaddress.ip_network("127.0.0.0/8"),), ports)
+        extra = {parts.hostname or "localhost": _LOOPBACK_SCORE}
+    fetch = FetchSettings(policy=policy, most_bytes=web.max_bytes, deadline_s=web.timeout_s)
+    return CuratedWeb(
+        WebSettings(
+            search=web.backend or AUTO,
+            base_url=web.base_url,
+            search_timeout_s=web.timeout_s,
+            results=web.results,
+            pages=web.pages,
+            least_score=web.threshold,
+            strict_paper=web.paper_exact,
+            extra_domains=extra,
+            fetch=fetch,
+            extract=ExtractorSettings(workers=web.extractors, limit_s=web.extract_s),
+        )
+    )

@@ -1,0 +1,237 @@
+"""``llmpedia audit``: sample a run's articles, then claims, evidence and verdicts wave by wave; resumes an audit that is there.
+
+An audit is a folder like a run, ``RUN/audits/NAME``: wave 0 commits the sample, each later wave its share of it. It audits the
+commits the run had when it began, however far the run has gone since.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from llmpedia.audit.article import AuditStages, look_up
+from llmpedia.audit.evidence import Evidence
+from llmpedia.audit.look_up import in_flight
+from llmpedia.audit.sampling import Sampled, articles_of, read_titles, sample
+from llmpedia.audit.settings import AuditConfig
+from llmpedia.audit.worker import AUDIT_ITEMS, AuditWorker, make_helpers
+from llmpedia.engines.checks import Need
+from llmpedia.engines.limits import start_limiter
+from llmpedia.errors import InputError
+from llmpedia.execution.session import Session
+from llmpedia.execution.stream import Row, Work
+from llmpedia.execution.versions import versions_now
+from llmpedia.execution.waves import Waves
+from llmpedia.prompts import load_prompt
+from llmpedia.store.lease import Lease
+from llmpedia.store.runfolder import FORMAT, Manifest, RunFolder
+from llmpedia.tables import table
+
+# An English word with its space, in characters, for a first check that the longest article fits the judge's context.
+_CHARS_A_WORD = 6
+_CHARS_A_CLAIM = 200
+
+
+@dataclass(frozen=True)
+class AuditProgress:
+    """Told to the caller: what is being done, articles audited so far and in all."""
+
+    phase: str
+    done: int
+    total: int | None
+
+
+@dataclass(frozen=True)
+class AuditPlan:
+    """A wave of the audit. ``items``: rows of the sample; texts are read when the wave is written."""
+
+    wave: int
+    items: tuple[Row, ...]
+    run: RunFolder
+
+    @property
+    def title(self) -> str:
+        """What progress calls it."""
+        return f"wave {self.wave}"
+
+    def rows(self) -> list[Row]:
+        """The articles as the workers take them."""
+        texts: dict[int, str] = {}
+        wanted = {item["subject_id"] for item in self.items}
+        for wave in sorted({item["run_wave"] for item in self.items}):
+            read = self.run.read("articles", [wave], ["subject_id", "wikitext"])
+            pairs = zip(read["subject_id"].to_pylist(), read["wikitext"].to_pylist(), strict=True)
+            texts.update({n: text for n, text in pairs if n in wanted})
+        return [{"subject_id": i["subject_id"], "name": i["name"], "wikitext": texts[i["subject_id"]]} for i in self.items]
+
+
+def describe_audit(config: AuditConfig, run: RunFolder) -> Row:
+    """What the audit's ``run.yaml`` holds; ``audited``: the commits of the run it is about."""
+    last = run.manifests[-1]
+    return {
+        "format": FORMAT,
+        "kind": "audit",
+        "identity_hash": config.identity_hash(),
+        "identity": config.identity(),
+        "config": config.model_dump(mode="json"),
+        "seeds": sorted(read_titles(config.sample.titles)) if config.sample.titles else [],
+        "audited": {"run": run.uri, "waves": len(run.manifests), "last_manifest": last.sha256},
+        "prompts": {name: load_prompt(name).sha256 for name in ("audit/claims", "audit/verdict")},
+        "versions": versions_now(),
+    }
+
+
+def audit(config: AuditConfig, run: RunFolder, name: str, progress: Callable[[AuditProgress], None]) -> RunFolder:
+    """Audit a run into ``RUN/audits/NAME``; resumes what is already there.
+
+    Raises:
+        ConfigError, InputError, EngineError: one line; what was committed stays, and the same call resumes.
+    """
+    if not run.manifests or not run.manifests[-1].facts["totals"].get("articles"):
+        raise InputError(f"{run.uri}: holds no article yet; materialize first")
+    uri = f"{run.uri.rstrip('/')}/audits/{name}"
+    AuditStages.of(config)
+    probe = RunFolder(uri)
+    with Lease(probe.folder) as lease:
+        audited = RunFolder.create_or_open(uri, describe_audit(config, run))
+        audited.clean()
+        waves = _same_run(audited, run)
+        if audited.last_wave >= 0 and _plan(audited, config, run, audited.last_wave + 1) is None:
+            return audited
+        progress(AuditProgress("starting Ray and the judge", 0, None))
+        with Session(config, _needs(config, run), embeds=False) as session:
+            _Audit(config, run, waves, audited, lease, session, progress).run()
+    return audited
+
+
+def _same_run(audited: RunFolder, run: RunFolder) -> int:
+    """How many commits of the run the audit is about; the run must still hold them."""
+    stored = audited.description()["audited"]
+    waves = int(stored["waves"])
+    if waves > len(run.manifests) or run.manifests[waves - 1].sha256 != stored["last_manifest"]:
+        raise InputError(
+            f"{audited.uri}: is an audit of another run than {run.uri} (commit {waves - 1} differs); give another --name"
+        )
+    return waves
+
+
+def _needs(config: AuditConfig, run: RunFolder) -> list[Need]:
+    """What both stages take of the judge's context, measured on the run's longest article."""
+    longest = max(max(run.read("articles", [w], ["words"])["words"].to_pylist(), default=0) for w in range(len(run.manifests)))
+    verdict = config.audit.evidence_chars + config.audit.claims * _CHARS_A_CLAIM
+    prompts = {name: len(load_prompt(f"audit/{name}").system) for name in ("claims", "verdict")}
+    return [
+        Need("claims", longest * _CHARS_A_WORD + prompts["claims"], config.stage("claims").max_tokens or 0),
+        Need("verdict", verdict + prompts["verdict"], config.stage("verdict").max_tokens or 0),
+    ]
+
+
+def _plan(audited: RunFolder, config: AuditConfig, run: RunFolder, wave: int) -> AuditPlan | None:
+    """The wave's part of the saved sample; None after its end."""
+    size = config.waves.size
+    rows = audited.read("sample", [0]).to_pylist()[(wave - 1) * size : wave * size]
+    return AuditPlan(wave, tuple(rows), run) if rows else None
+
+
+class _Audit:
+    """The loop over waves."""
+
+    def __init__(
+        self,
+        config: AuditConfig,
+        run: RunFolder,
+        waves: int,
+        audited: RunFolder,
+        lease: Lease,
+        session: Session,
+        progress: Callable[[AuditProgress], None],
+    ) -> None:
+        self._config, self._run, self._waves, self._audited = config, run, waves, audited
+        self._lease, self._session, self._progress = lease, session, progress
+        self._limiters: dict[str, Any] = {"judge": session.limiter}
+        self._limiters.update({tier: start_limiter(in_flight(tier, config)) for tier in config.audit.tiers})
+
+    def run(self) -> None:
+        if self._audited.last_wave < 0:
+            self._commit_sample()
+        waves = Waves[AuditPlan](self._config, list(self._limiters.values()), self._work, self._finish, self._tell)
+        waves.run(self._audited.last_wave + 1, lambda w: _plan(self._audited, self._config, self._run, w), lambda: None)
+
+    def _work(self, plan: AuditPlan) -> Work:
+        arguments = (self._config.model_dump_json(), self._audited.uri, plan.wave, self._limiters)
+        return Work(AuditWorker, arguments, AUDIT_ITEMS)
+
+    def _tell(self, phase: str) -> None:
+        totals = self._audited.manifests[-1].facts["totals"]
+        self._progress(AuditProgress(phase, totals["audited"], totals["sample"]))
+
+    def _commit_sample(self) -> None:
+        self._progress(AuditProgress("sampling", 0, None))
+        drawn, notes = asyncio.run(self._draw())
+        rows = [{**d.article.__dict__, "position": n, "strata": d.strata} for n, d in enumerate(drawn)]
+        self._commit({"sample": table("sample", rows)}, {"notes": notes})
+
+    async def _draw(self) -> tuple[list[Sampled], list[str]]:
+        """The sample; the frontier asks tier 1, through the journal of wave 0 like everything that is asked."""
+        articles = articles_of(self._run, self._waves)
+        if not self._config.sample.frontier:
+            return await sample(articles, self._config.sample, _no_look_up)
+        settings = self._config.model_copy(update={"audit": self._config.audit.model_copy(update={"tiers": ("wikipedia",)})})
+        helpers = make_helpers(settings, self._audited.uri, 0, "driver", self._limiters)
+        return await sample(articles, self._config.sample, lambda name: look_up("wikipedia", name, helpers))
+
+    def _finish(self, plan: AuditPlan, visits: list[Row]) -> None:
+        first_claim = self._audited.manifests[-1].facts["totals"]["claims"]
+        self._commit(audit_tables(plan.items, visits, first_claim), {})
+
+    def _commit(self, tables: dict[str, pa.Table], more: Row) -> None:
+        previous = self._audited.manifests[-1] if self._audited.manifests else None
+        self._audited.commit(self._lease, tables, {**facts_of(tables, previous), **more})
+
+
+async def _no_look_up(name: str) -> Evidence:
+    raise AssertionError("only the frontier looks subjects up before the audit")
+
+
+def audit_tables(items: tuple[Row, ...], visits: list[Row], first_claim: int) -> dict[str, pa.Table]:
+    """Tables of a wave, in order of the sample; claims are numbered from ``first_claim``."""
+    rows: dict[str, list[Row]] = {name: [] for name in ("audited", "claims", "evidence", "verdicts")}
+    completions: dict[str, Row] = {}
+    for item, visit in zip(items, visits, strict=True):
+        n, claims = item["subject_id"], visit["claims"]
+        ids = range(first_claim, first_claim + len(claims or ()))
+        first_claim = ids.stop
+        kept = {k: item[k] for k in ("position", "subject_id", "name", "hop", "strata")}
+        told = {k: visit[k] for k in ("words", "claims_error", "claims_completion")}
+        rows["audited"].append({**kept, **told, "claims": None if claims is None else len(claims)})
+        for place, (claim_id, text) in enumerate(zip(ids, claims or (), strict=True)):
+            rows["claims"].append({"claim_id": claim_id, "subject_id": n, "position": place, "text": text})
+        rows["evidence"] += visit["evidence"]
+        for verdict in visit["verdicts"]:
+            place = verdict.pop("claim")
+            rows["verdicts"].append({"claim_id": ids[place], "subject_id": n, **verdict})
+        for row in visit["completions"]:
+            completions.setdefault(row["key"], row)
+    return {name: table(name, found) for name, found in {**rows, "completions": list(completions.values())}.items()}
+
+
+_COUNTED = ("sample", "audited", "claims", "evidence", "verdicts", "completions")
+
+
+def facts_of(tables: dict[str, pa.Table], previous: Manifest | None) -> dict[str, Any]:
+    """What the manifest says of the wave: counts by outcome and verdict, and running totals."""
+    counts: dict[str, Any] = {name: rows.num_rows for name, rows in tables.items()}
+    if "audited" in tables:
+        errors = tables["audited"]["claims_error"].to_pylist()
+        counts["extraction_failed"] = sum(e is not None for e in errors)
+        outcomes = zip(tables["evidence"]["tier"].to_pylist(), tables["evidence"]["outcome"].to_pylist(), strict=True)
+        counts["outcomes"] = dict(sorted(Counter(f"{tier}: {outcome}" for tier, outcome in outcomes).items()))
+        verdicts = zip(tables["verdicts"]["tier"].to_pylist(), tables["verdicts"]["verdict"].to_pylist(), strict=True)
+        counts["verdicts_by_label"] = dict(sorted(Counter(f"{tier}: {label}" for tier, label in verdicts).items()))
+        counts["coerced"] = sum(tables["verdicts"]["coerced"].to_pylist())
+    before = previous.facts["totals"] if previous else {}
+    totals = {name: before.get(name, 0) + (tables[name].num_rows if name in tables else 0) for name in _COUNTED}
+    return {"counts": counts, "totals": totals}

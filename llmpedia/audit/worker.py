@@ -1,0 +1,68 @@
+"""The Ray Data stage that takes a wave's sampled articles through ``audit_article``: many in flight, one process a worker.
+
+Input columns: those of ``AUDIT_ITEMS``. Output: ``stream.VISITS``.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pyarrow as pa
+
+from llmpedia.audit.article import AuditItem, AuditStages, Helpers, audit_article
+from llmpedia.audit.look_up import EvidenceEngine, make_provider
+from llmpedia.audit.settings import AuditConfig
+from llmpedia.engines.client import Client, GroupCommit
+from llmpedia.engines.permits import Permits, SharedPermits
+from llmpedia.errors import LlmpediaError
+from llmpedia.execution.clients import client_name, heed_pauses, make_engine, make_permits
+from llmpedia.execution.stream import VISITS, Row, failed_row
+from llmpedia.store.files import Folder
+from llmpedia.store.journal import JournalWriter, read_wave
+
+AUDIT_ITEMS = pa.schema([("subject_id", pa.int64()), ("name", pa.string()), ("wikitext", pa.string())])
+
+
+def make_helpers(config: AuditConfig, audit_uri: str, wave: int, writer: str, limiters: dict[str, Any]) -> Helpers:
+    """Durable clients of judge and evidence for one wave in one process; they share one journal writer.
+
+    ``limiters``: handles under ``judge`` and the tiers' names.
+    """
+    folder = Folder(audit_uri)
+    journaled, commit = read_wave(folder, wave), GroupCommit(JournalWriter(folder, wave, writer))
+    name = client_name(wave, writer)
+    engine = make_engine(config, audit_uri, wave, writer)
+    permits = make_permits(config, limiters["judge"], name, wave)
+    heed_pauses(engine, permits)
+    evidence, providers = {}, {}
+    for tier in config.audit.tiers:
+        provider = make_provider(tier, config)
+        shared: Permits = SharedPermits(limiters[tier], name, wave)
+        evidence[tier] = Client(EvidenceEngine(provider), journaled, commit, config.retries, shared)
+        providers[tier] = provider.name
+    return Helpers(Client(engine, journaled, commit, config.retries, permits), dict(evidence), providers)
+
+
+class AuditWorker:
+    """One process of the stage."""
+
+    def __init__(self, config_json: str, audit_uri: str, wave: int, limiters: dict[str, Any]) -> None:
+        import ray
+
+        self._config = AuditConfig.model_validate_json(config_json)
+        self._stages = AuditStages.of(self._config)
+        writer = ray.get_runtime_context().get_worker_id()[:12]
+        self._helpers = make_helpers(self._config, audit_uri, wave, writer, limiters)
+
+    async def __call__(self, batch: pa.Table) -> AsyncIterator[pa.Table]:
+        """Articles in, visits out."""
+        rows = await asyncio.gather(*(self._row(AuditItem(**row)) for row in batch.to_pylist()))
+        yield pa.Table.from_pylist(rows, schema=VISITS)
+
+    async def _row(self, item: AuditItem) -> Row:
+        try:
+            audited = await audit_article(item, self._config, self._stages, self._helpers)
+            return {"subject_id": item.subject_id, "visit": json.dumps(audited.dump()), "fatal": None}
+        except LlmpediaError as e:
+            return failed_row(item.subject_id, e)
