@@ -70,7 +70,7 @@ def _add_rehearse(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     serve = actions.add_parser("serve", help="serve the world on 127.0.0.1 until interrupted")
     serve.add_argument("--port", type=int, default=8765)
     serve.set_defaults(run=_rehearse_serve)
-    score = actions.add_parser("score", help="compare a run with the planted truth; exit code 1 if subjects are lost or doubled")
+    score = actions.add_parser("score", help="compare a run or an audit with the planted truth; exit code 1 on a finding")
     score.add_argument("run_uri", metavar="RUN")
     score.add_argument("--json", help="file for the figures as JSON")
     score.set_defaults(run=_rehearse_score)
@@ -169,14 +169,20 @@ def _rehearse_serve(args: argparse.Namespace) -> int:
 
 def _rehearse_score(args: argparse.Namespace) -> int:
     from llmpedia.rehearsal.score import render, score
+    from llmpedia.rehearsal.score_audit import score_audit
     from llmpedia.rehearsal.settings import load_settings
     from llmpedia.rehearsal.world import World
     from llmpedia.store.runfolder import RunFolder
 
-    figures = score(RunFolder.open(args.run_uri), World(load_settings(args.set, seed=args.seed)))
+    run, world = RunFolder.open(args.run_uri), World(load_settings(args.set, seed=args.seed))
+    audited = run.description().get("kind") == "audit"
+    figures = score_audit(run, world) if audited else score(run, world)
     print(render(figures))
     if args.json:
         Path(args.json).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    if audited:
+        wrong = sum(row.get("wrong_outcome", 0) for row in figures.values())
+        return EXIT_FINDING if wrong else EXIT_DONE
     whole = not (figures["walk"]["lost"] or figures["walk"]["twice"] or figures["accounted"]["unaccounted"])
     return EXIT_DONE if whole and not figures["doubled"]["doubled"] else EXIT_FINDING
 

@@ -58,7 +58,7 @@ def audit_config(folder, world, **sections):
     changed = {
         "sample": {"random": 40},
         "wikipedia": {"api_url": f"{world.url}/w/api.php"},
-        "web": {"base_url": world.url},
+        "web": {"base_url": f"http://localhost:{world.port}"},
         "engine": {"base_url": f"{world.url}/v1"},
         "waves": {"size": 8},
     }

@@ -172,7 +172,7 @@ def _web(config: AuditConfig) -> Provider:
     if web.allow_loopback and web.base_url:
         parts = urlsplit(web.base_url)
         ports = frozenset({parts.port} if parts.port else ())
-        policy = Policy((ipaddress.ip_network("127.0.0.0/8"),), ports)
+        policy = Policy((ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128")), ports)
         extra = {parts.hostname or "localhost": _LOOPBACK_SCORE}
     fetch = FetchSettings(policy=policy, most_bytes=web.max_bytes, deadline_s=web.timeout_s)
     return CuratedWeb(

@@ -41,6 +41,17 @@ _PREDICATES: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("anniversary", "The {o} anniversary of {s} was marked in public.", "count"),
     ),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A sentence that states a fact: ``text`` over {s} and {o}; ``kind`` of its object: year, large, count, place, ..."""
+
+    text: str
+    kind: str
+
+
+TEMPLATES = tuple(Template(text, kind) for rows in _PREDICATES.values() for _, text, kind in rows)
 _TRADES = "cartographer printer surveyor organist watchmaker notary gardener actuary glassblower navigator".split()
 _COLOURS = "crimson ochre indigo silver emerald ivory black saffron".split()
 _COUNTS = "two three four five six seven eight nine ten eleven twelve".split()

@@ -5,10 +5,11 @@ import math
 from statistics import NormalDist
 
 from llmpedia.rehearsal.draws import share
-from llmpedia.rehearsal.settings import REQUEST_FAULTS, WorldSettings
+from llmpedia.rehearsal.settings import REQUEST_FAULTS, SOURCE_FAULTS, WorldSettings
 
 REFUSAL = "I'm sorry, but I can't help with that."
-_OF_COMPLETIONS = frozenset({"malformed", "truncated", "omitted"})
+_OF_COMPLETIONS = frozenset({"malformed", "truncated"})
+_OF_ONE_STAGE = {"omitted": "ner", "verdict_syntax": "verdict"}
 _TINY = 1e-9
 
 
@@ -16,7 +17,8 @@ def fault_of(settings: WorldSettings, stage: str, body: int, seen: int) -> str |
     """The fault of a request, None for none.
 
     Args:
-        stage: of the request; embeddings never get faults of completions, only NER answers get ``omitted``.
+        stage: of the request; embeddings never get faults of completions, only NER answers get ``omitted``,
+            only verdict answers ``verdict_syntax``.
         body: hash of the request's body.
         seen: how often this body came before.
     """
@@ -24,8 +26,24 @@ def fault_of(settings: WorldSettings, stage: str, body: int, seen: int) -> str |
     for name in REQUEST_FAULTS:
         u -= getattr(settings.faults, name)
         if u < 0:
-            allowed = name not in _OF_COMPLETIONS or (stage == "ner" if name == "omitted" else stage != "embedding")
+            allowed = stage == _OF_ONE_STAGE.get(name, stage) and not (name in _OF_COMPLETIONS and stage == "embedding")
             return name if allowed else None
+    return None
+
+
+def source_fault_of(settings: WorldSettings, request: int, seen: int, may_lag: bool) -> str | None:
+    """The fault of a request to a source, None for none.
+
+    Args:
+        request: hash of its path, query and form.
+        seen: how often it came before.
+        may_lag: it can be refused for a lag: a MediaWiki request with ``maxlag``.
+    """
+    u = share(settings.seed, "source fault", request, seen)
+    for name in SOURCE_FAULTS:
+        u -= getattr(settings.sources, name)
+        if u < 0:
+            return name if name != "lagging" or may_lag else None
     return None
 
 
@@ -35,6 +53,8 @@ def spoiled(fault: str, stage: str, text: str, u: float) -> tuple[str, str]:
         return text[: int(len(text) * (0.2 + 0.7 * u))], "length"
     if fault == "omitted":
         return _without_rows(text, u), "stop"
+    if fault == "verdict_syntax":
+        return _with_bad_verdict(text, u), "stop"
     if stage == "article":
         return REFUSAL, "stop"
     return text[: max(1, int(len(text) * (0.3 + 0.5 * u)))].replace("}", ""), "stop"
@@ -49,6 +69,17 @@ def _without_rows(text: str, u: float) -> str:
     at = int(u * 7919) % (len(whole) - gone + 1)
     kept = whole[:at] + whole[at + gone :]
     return json.dumps({"phrases": kept} if isinstance(rows, list) else dict(kept), ensure_ascii=False)
+
+
+def _with_bad_verdict(text: str, u: float) -> str:
+    """A verdict answer in which one entry is missing, has a label of its own or the number of no claim."""
+    verdicts = json.loads(text)["verdicts"]
+    at, way = int(u * 7919) % max(len(verdicts), 1), int(u * 3)
+    if way == 0:
+        del verdicts[at : at + 1]
+    elif verdicts:
+        verdicts[at] |= {"verdict": "partly supported"} if way == 1 else {"idx": len(verdicts) + 1}
+    return json.dumps({"verdicts": verdicts}, ensure_ascii=False)
 
 
 def latency_s(settings: WorldSettings, body: int, seen: int) -> float:

@@ -6,21 +6,31 @@ extra turn that rejects an answer sends it back to the real question. What it do
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from llmpedia.rehearsal import prose
 from llmpedia.rehearsal.draws import dice, share
+from llmpedia.rehearsal.judge import JudgeModel
 from llmpedia.rehearsal.world import World
 
-STAGES = ("self_grounding", "outline", "article", "ner", "arbitration")
+STAGES = ("self_grounding", "outline", "article", "ner", "arbitration", "claims", "verdict")
 _REJECTED = "That answer cannot be used"
 _SUBJECT = re.compile(r"^Subject: (.*)$", re.M)
 _ROOT = re.compile(r"^Root topic: (.*)$", re.M)
+# What tells the user turn of a stage; the first that fits.
+_WORDS = {
+    "verdict": ("\n<claims>\n", "\n<evidence>\n"),
+    "claims": ("\n<article>\n",),
+    "ner": ("\nCandidates:\n",),
+    "article": ('{"sections"',),
+}
 _BETWEEN = re.compile(r"(\d+) to (\d+) section headings")
 _NAMED_IN = ". Named in the article on "
 _PARENT_ENDS = re.compile(r" \(|: ")
 _STARTING = ". A starting point of this encyclopedia."
+_MOST_CLAIMS = re.compile(r"at most (\d+) (?:different )?claims", re.I)
 _OPTION = re.compile(r"([A-Z]\d*): (.*)")
 
 
@@ -54,10 +64,9 @@ def _stage_by_words(system: str, user: str) -> str:
         return "arbitration"
     if not _SUBJECT.match(user):
         return "other"
-    if "\nCandidates:\n" in user:
-        return "ner"
-    if '{"sections"' in user:
-        return "article"
+    for stage, words in _WORDS.items():
+        if all(w in user for w in words):
+            return stage
     return "self_grounding" if "salient_facts" in system else "outline"
 
 
@@ -66,6 +75,15 @@ class Model:
 
     def __init__(self, world: World) -> None:
         self.world = world
+
+    @property
+    def world(self) -> World:
+        """The world it speaks of."""
+        return self._world
+
+    @world.setter
+    def world(self, world: World) -> None:
+        self._world, self._judge = world, JudgeModel(world)
 
     def answer(self, body: dict[str, Any]) -> tuple[str, str]:
         """(text, finish_reason) of the answer to the body of a chat request."""
@@ -81,10 +99,14 @@ class Model:
         name = subject.group(1)
         if q.stage == "ner" and "Candidates:\n" in q.user:
             return self._ner(name, q)
-        if q.stage == "outline":
-            return self._outline(name, q)
-        if q.stage == "self_grounding":
-            return prose.fact_sheet(self.world, name)
+        answers: dict[str, Callable[[], str]] = {
+            "outline": lambda: self._outline(name, q),
+            "claims": lambda: self._judge.claims(name, q.user, _most_claims(q)),
+            "verdict": lambda: self._judge.verdicts(name, q.user),
+            "self_grounding": lambda: prose.fact_sheet(self.world, name),
+        }
+        if q.stage in answers:
+            return answers[q.stage]()
         return prose.article(self.world, name, _headings(q.user), "(0.97)" in q.system or "(score)" in q.system)
 
     def _outline(self, subject: str, q: Asked) -> str:
@@ -147,6 +169,12 @@ class Model:
         begun = (rest[:c] for c in cuts if rest.startswith(rest[:c], c + 2))
         known = (rest[:c] for c in cuts if self.world.entity(rest[:c]) is not None)
         return next(begun, None) or next(known, None) or rest[: cuts[0] if cuts else len(rest)]
+
+
+def _most_claims(q: Asked) -> int:
+    """How many claims are asked for; the paper's 10 where the prompt does not say."""
+    words = _MOST_CLAIMS.search(q.user) or _MOST_CLAIMS.search(q.system)
+    return int(words.group(1)) if words else 10
 
 
 def _headings(user: str) -> list[str]:

@@ -1,7 +1,7 @@
 """The world behind HTTP on loopback: OpenAI-compatible chat completions and embeddings, with faults and latency.
 
 ``GET /stats`` gives the counters as JSON, ``POST /stats`` gives them and starts anew. Other interfaces add their own routes to
-the application that :func:`make_app` makes.
+the application that :meth:`Server.app` makes.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ import json
 import socket
 import struct
 import time
+from collections.abc import Callable
 from typing import Any
 
 from aiohttp import web
@@ -20,12 +21,12 @@ from aiohttp import web
 from llmpedia.errors import InputError
 from llmpedia.rehearsal.batches import Batches
 from llmpedia.rehearsal.draws import share
-from llmpedia.rehearsal.faults import fault_of, latency_s, spoiled
+from llmpedia.rehearsal.faults import fault_of, latency_s, source_fault_of, spoiled
 from llmpedia.rehearsal.model import Model, asked
 from llmpedia.rehearsal.settings import WorldSettings
 from llmpedia.rehearsal.stats import Stats
 from llmpedia.rehearsal.vectors import vector_texts, vectors
-from llmpedia.rehearsal.web_routes import WebRoutes
+from llmpedia.rehearsal.web_routes import WebRoutes, lagged, lags
 from llmpedia.rehearsal.world import World
 
 _MAX_BODY = 256 << 20
@@ -47,8 +48,22 @@ class Server:
         app.router.add_get("/v1/models", self.models)
         app.router.add_get("/stats", self.show_stats)
         app.router.add_post("/stats", self.reset_stats)
-        app.add_routes([*Batches(self.answer_line).routes(), *WebRoutes(self.world).routes()])
+        app.add_routes([*Batches(self.answer_line).routes(), *self._source_routes()])
         return app
+
+    def _source_routes(self) -> list[web.RouteDef]:
+        async def mediawiki(request: web.Request) -> web.StreamResponse:
+            return await self._serve_source(request, "mediawiki", sources.mediawiki)
+
+        async def search(request: web.Request) -> web.StreamResponse:
+            return await self._serve_source(request, "search", sources.search)
+
+        async def page(request: web.Request) -> web.StreamResponse:
+            return await self._serve_source(request, "page", sources.page)
+
+        sources = WebRoutes(self.world)
+        wiki = [web.get("/w/api.php", mediawiki), web.post("/w/api.php", mediawiki)]
+        return [*wiki, web.get("/search", search), web.get("/page/{title}", page)]
 
     def answer_line(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         """(HTTP status, body) of one line of a batch: what the routes answer, without their faults."""
@@ -79,8 +94,29 @@ class Server:
                     raise ValueError("not an object")
             except ValueError as e:
                 return _error(400, f"the body is not a JSON object: {e}")
-            number = int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), "little")
+            number = _digest(raw)
             answer: web.StreamResponse = await handle(request, body, number)
+        finally:
+            self.stats.leave()
+        return answer
+
+    async def _serve_source(self, request: web.Request, stage: str, handle: Callable[..., web.Response]) -> web.StreamResponse:
+        """A request to a source: counted, with the faults and the latency of sources."""
+        self.stats.arrive()
+        try:
+            form = {k: v for k, v in (await request.post()).items() if isinstance(v, str)}
+            params = {**request.query, **form}
+            number = _digest(json.dumps([request.path, sorted(params.items())]).encode())
+            seen = self.stats.count(stage, number)
+            fault = source_fault_of(self.world.settings, number, seen, stage == "mediawiki" and lags(params))
+            answer = await self._fail(request, fault, number, seen)
+            if fault == "garbled" and stage == "page":
+                answer = await _broken_off(request)
+            elif fault == "lagging":
+                answer = lagged(params)
+            elif answer is None:
+                answer = handle(request, params)
+                self.stats.answered(number)
         finally:
             self.stats.leave()
         return answer
@@ -166,6 +202,10 @@ class Server:
         return answer
 
 
+def _digest(data: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
+
+
 def _within(body: dict[str, Any], text: str, reason: str) -> tuple[str, str]:
     """The answer, cut off at the budget of tokens that the request gives."""
     limit = body.get("max_tokens") or body.get("max_completion_tokens")
@@ -214,6 +254,16 @@ def _reset(request: web.Request) -> web.Response:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         transport.abort()
     return web.Response(status=500)
+
+
+async def _broken_off(request: web.Request) -> web.StreamResponse:
+    """A page whose connection closes before the length that its head gives: HTML that is not whole looks like any other."""
+    response = web.StreamResponse(headers={"Content-Length": "10000", "Content-Type": "text/html; charset=utf-8"})
+    await response.prepare(request)
+    await response.write(b"<!DOCTYPE html><html><head><title>")
+    if request.transport is not None:
+        request.transport.close()
+    return response
 
 
 async def run_server(settings: WorldSettings, port: int) -> None:

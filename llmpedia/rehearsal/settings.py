@@ -67,8 +67,9 @@ class Faults(_Section):
 
     ``http_429`` (Retry-After), ``http_500``, ``hang`` (for ``hang_s``, then the connection closes), ``reset``, ``garbled``
     (HTTP body that is no JSON); of completions only: ``malformed`` (text that the stage cannot read), ``truncated``
-    (finish_reason length), ``omitted`` (of NER answers: 1 to 3 phrases missing). ``ner_mistakes`` and ``arbitration_mistakes``
-    are shares of decisions that the model takes wrongly, always the same ones.
+    (finish_reason length), ``omitted`` (of NER answers: 1 to 3 phrases missing), ``verdict_syntax`` (of verdict answers: one
+    verdict is none of the three, is missing or has a wrong idx). ``ner_mistakes``, ``arbitration_mistakes`` and
+    ``judge_mistakes`` are shares of decisions that the model takes wrongly, always the same ones.
     """
 
     http_429: Share = 0.0
@@ -79,8 +80,10 @@ class Faults(_Section):
     malformed: Share = 0.0
     truncated: Share = 0.0
     omitted: Share = 0.0
+    verdict_syntax: Share = 0.0
     ner_mistakes: Share = 0.0
     arbitration_mistakes: Share = 0.0
+    judge_mistakes: Share = 0.0
     retry_after_s: Seconds = 0.2
     hang_s: Seconds = 900.0
 
@@ -91,7 +94,30 @@ class Faults(_Section):
         return self
 
 
-REQUEST_FAULTS = ("http_429", "http_500", "hang", "reset", "garbled", "malformed", "truncated", "omitted")
+class Sources(_Section):
+    """Shares of requests to the sources (MediaWiki, search, web pages) that go wrong, each in one way at most.
+
+    As in ``faults``, whose ``hang_s`` and ``retry_after_s`` count here too; ``lagging``: of MediaWiki requests with ``maxlag``,
+    refused because the database lags.
+    """
+
+    http_429: Share = 0.0
+    http_500: Share = 0.0
+    hang: Share = 0.0
+    reset: Share = 0.0
+    garbled: Share = 0.0
+    lagging: Share = 0.0
+
+    @model_validator(mode="after")
+    def _sum(self) -> Self:
+        if sum(getattr(self, name) for name in SOURCE_FAULTS) > 1.0:
+            raise ValueError("the shares of source requests that go wrong sum to more than 1; lower one of them")
+        return self
+
+
+_OF_ANY_REQUEST = ("http_429", "http_500", "hang", "reset", "garbled")
+REQUEST_FAULTS = (*_OF_ANY_REQUEST, "malformed", "truncated", "omitted", "verdict_syntax")
+SOURCE_FAULTS = (*_OF_ANY_REQUEST, "lagging")
 
 
 class Latency(_Section):
@@ -111,6 +137,7 @@ class WorldSettings(_Section):
     shares: Shares = Shares()
     facts: Facts = Facts()
     faults: Faults = Faults()
+    sources: Sources = Sources()
     latency: Latency = Latency()
 
 
