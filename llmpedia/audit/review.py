@@ -1,0 +1,249 @@
+"""Human validation of the judge: a balanced sample as a spreadsheet, the filled one read back, agreement (paper, 4.3 and E).
+
+The sheet is CSV in UTF-8 with a byte order mark, so that spreadsheet programs open it; each row holds a claim, the evidence that
+the judge was shown, and the reader's columns. Where the judge's verdicts are hidden they stand in a key sheet beside it,
+``NAME-key.csv``; the reader then gives the class and agrees with nobody.
+"""
+
+import csv
+import io
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from llmpedia.audit.metrics import Row, Rows, wilson
+from llmpedia.audit.stages import LABELS
+from llmpedia.errors import InputError
+
+READER_COLUMNS = ("agree", "correct_verdict", "comment")
+_ITEM_COLUMNS = ("item", "tier", "subject", "claim")
+_JUDGE_COLUMNS = ("judge_verdict", "judge_error_type", "judge_confidence", "judge_explanation")
+_CELL = 32_000
+"""Characters; spreadsheet programs cut or spill a cell of more than 32,767."""
+_SHOWN = 10
+_NUMBER = "number in the spreadsheet"
+_FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+
+
+@dataclass(frozen=True)
+class SheetWritten:
+    """What became of a sheet. ``short``: one line for each class with fewer rows than asked for, with both numbers."""
+
+    rows: int
+    by_class: dict[str, int]
+    short: tuple[str, ...]
+    key: Path | None
+
+
+def write_sheet(rows: Sequence[Row], path: Path, balanced: Mapping[str, int], seed: int, hide_verdicts: bool) -> SheetWritten:
+    """Draw ``balanced[verdict]`` rows of each verdict, shuffle them and write them; the same for the same rows and seed.
+
+    Rows have ``claim_id, tier, name, text, verdict``, ``evidence`` (the passages as shown to the judge, in order), and may have
+    ``error_type, confidence, explanation``.
+
+    Raises:
+        InputError: a class is unknown, a number is below 1, or no row is left.
+    """
+    wrong = {c: n for c, n in balanced.items() if c not in LABELS or n < 1}
+    if wrong:
+        raise InputError(
+            f"balanced sample = {wrong}: must be {', '.join(LABELS)}, each with a number from 1; correct or omit them"
+        )
+    drawn = _draw(rows, balanced, seed)
+    by_class = {c: sum(r["verdict"] == c for r in drawn) for c in balanced}
+    short = tuple(f"{c}: {n} rows, {balanced[c]} asked for" for c, n in by_class.items() if n < balanced[c])
+    if not drawn:
+        raise InputError(f"{path}: no row to review ({'; '.join(short) or 'none asked for'}); ask for classes that the audit has")
+    passages = max(len(_pieces(r)) for r in drawn)
+    shown = [_sheet_row(r, passages, hide_verdicts) for r in drawn]
+    _write_csv(path, shown)
+    if hide_verdicts:
+        _write_csv(key_path(path), [{"item": _item(r), **_judged(r)} for r in drawn])
+    return SheetWritten(len(drawn), by_class, short, key_path(path) if hide_verdicts else None)
+
+
+def key_path(path: Path) -> Path:
+    """Where the verdicts of a sheet that hides them stand."""
+    return path.with_name(f"{path.stem}-key.csv")
+
+
+def _draw(rows: Sequence[Row], balanced: Mapping[str, int], seed: int) -> Rows:
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    drawn: Rows = []
+    for verdict, n in balanced.items():
+        # Sorted: the draw is the same whatever the order of the rows.
+        of_class = sorted((r for r in rows if r["verdict"] == verdict), key=lambda r: (r["tier"], r["claim_id"]))
+        drawn += [of_class[i] for i in rng.permutation(len(of_class))[:n]]
+    return [drawn[i] for i in rng.permutation(len(drawn))]
+
+
+def _item(row: Row) -> str:
+    return f"{row['tier']}:{row['claim_id']}"
+
+
+def _judged(row: Row) -> Row:
+    return {"judge_verdict": row["verdict"], **{f"judge_{c}": row.get(c) for c in ("error_type", "confidence", "explanation")}}
+
+
+def _sheet_row(row: Row, passages: int, hide_verdicts: bool) -> Row:
+    pieces = _pieces(row)
+    evidence = {f"evidence_{i + 1}": pieces[i] if i < len(pieces) else "" for i in range(passages)}
+    shown = {"item": _item(row), "tier": row["tier"], "subject": row["name"], "claim": row["text"], **evidence}
+    if hide_verdicts:
+        return {**shown, **dict.fromkeys(READER_COLUMNS[1:], "")}
+    return {**shown, **_judged(row), **dict.fromkeys(READER_COLUMNS, "")}
+
+
+def _pieces(row: Row) -> list[str]:
+    """Passages (one text is one passage), long ones in several cells."""
+    passages = [row["evidence"]] if isinstance(row["evidence"], str) else row["evidence"]
+    return [text[i : i + _CELL] for text in passages for i in range(0, len(text), _CELL)]
+
+
+def _write_csv(path: Path, rows: Rows) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8-sig", newline="") as file:
+        writer = csv.writer(file, quoting=csv.QUOTE_ALL)
+        writer.writerow(rows[0])
+        writer.writerows([safe_cell(value) for value in row.values()] for row in rows)
+
+
+def safe_cell(value: Any) -> str:
+    """The value as text that no spreadsheet program takes for a formula: an apostrophe goes before what could begin one."""
+    text = "" if value is None else str(value)
+    starts = text.lstrip()[:1] in _FORMULA if text.strip() else False
+    return f"'{text}" if starts or text[:1] in ("\t", "\r", "\n") else text
+
+
+def read_sheet(path: Path) -> Rows:
+    """A filled sheet: ``item, tier, judge, human, comment`` for each row, the classes as the judge and the reader have them.
+
+    The reader writes ``agree`` = yes, or no with a ``correct_verdict``; on a sheet that hides verdicts, ``correct_verdict``
+    alone. A sheet saved with semicolons or tabs is read too.
+
+    Raises:
+        InputError: it is no such sheet, or rows are not filled in; all are counted and the first ten named, with their row in
+            the spreadsheet.
+    """
+    table = _read_csv(path)
+    hidden = "judge_verdict" not in table[0]
+    wanted = (*_ITEM_COLUMNS, *(READER_COLUMNS[1:] if hidden else READER_COLUMNS))
+    _check_columns(path, table[0], wanted)
+    judged = _verdicts(key_path(path), _read_csv(key_path(path))) if hidden else _verdicts(path, table)
+    problems = [f"item {item} is in the key but not in the sheet" for item in judged.keys() - {r["item"] for r in table}]
+    times = Counter(row["item"] for row in table)
+    found: Rows = []
+    for row in table:
+        human, problem = _human(row, judged.get(row["item"]), hidden)
+        if times[row["item"]] > 1:
+            problem = "is there more than once"
+        if problem:
+            problems.append(f"row {row[_NUMBER]} (item {row['item']}) {problem}")
+        found.append({"item": row["item"], "tier": row["tier"], "judge": judged.get(row["item"]), "human": human})
+        found[-1]["comment"] = row["comment"].strip() or None
+    if problems:
+        shown, more = "; ".join(problems[:_SHOWN]), len(problems) - _SHOWN
+        rest = f"; and {more} more" if more > 0 else ""
+        raise InputError(f"{path}: {len(problems)} rows cannot be used: {shown}{rest}; correct them in the sheet")
+    return found
+
+
+def _human(row: Row, judge: str | None, hidden: bool) -> tuple[str | None, str | None]:
+    """The reader's class, and what is wrong with the row; one of them is null."""
+    given = row["correct_verdict"].strip().lower()
+    agree = row["agree"].strip().lower() if not hidden else "no"
+    problem = None
+    if judge is None:
+        problem = "is not an item of the key"
+    elif agree not in ("yes", "no"):
+        problem = f"has agree = {row['agree']!r}; must be yes or no"
+    elif given not in LABELS and (given or agree == "no"):
+        problem = f"has correct_verdict = {row['correct_verdict']!r}; must be one of {', '.join(LABELS)}"
+    elif not hidden and given and (agree == "yes") != (given == judge):
+        problem = f"has agree = {agree} with correct_verdict = {given} where the judge said {judge}"
+    return (None, problem) if problem else (given or judge, None)
+
+
+def _verdicts(path: Path, table: Rows) -> dict[str, str]:
+    _check_columns(path, table[0], ("item", "judge_verdict"))
+    found = {row["item"]: row["judge_verdict"].strip().lower() for row in table}
+    wrong = [item for item, verdict in found.items() if verdict not in LABELS]
+    if wrong:
+        raise InputError(f"{path}: item {wrong[0]} has judge_verdict = {found[wrong[0]]!r}; do not change this column")
+    return found
+
+
+def _check_columns(path: Path, row: Row, wanted: Sequence[str]) -> None:
+    lost = [c for c in wanted if c not in row]
+    if lost:
+        raise InputError(f"{path}: no column {', '.join(lost)}; keep the first line of the sheet as it was written")
+
+
+def _read_csv(path: Path) -> Rows:
+    """Rows as text, at least one, each with its number in the spreadsheet."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as e:
+        raise InputError(f"{path}: cannot be read ({type(e).__name__}); save the sheet as CSV in UTF-8") from e
+    delimiter = max(",;\t", key=text.partition("\n")[0].count)
+    try:
+        header, *records = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)) or [[]]
+    except csv.Error as e:
+        raise InputError(f"{path}: is no table ({e}); save the sheet as CSV in UTF-8") from e
+    empty = dict.fromkeys(header, "")
+    filled = ((n, r) for n, r in enumerate(records, 2) if any(cell.strip() for cell in r))
+    rows = [{**empty, **dict(zip(header, r, strict=False)), _NUMBER: n} for n, r in filled]
+    if not rows:
+        raise InputError(f"{path}: holds no rows; give the sheet that was written for review")
+    return rows
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Reader against judge. ``rows``: a row a class, and ``overall``; ``kappa``: Cohen's, null where it is not defined."""
+
+    rows: Rows
+    kappa: float | None
+
+
+def agreement(rows: Sequence[Row]) -> Agreement:
+    """Agreement of each of the judge's classes with Wilson's 95% interval, and the drift of class totals (paper, table 11, E).
+
+    Columns: ``class, judged`` (rows the judge put there), ``agreed, agreement, low, high``, ``human`` (rows the reader put
+    there), ``drift`` = human - judged, and ``to_CLASS``: where the reader put the judge's rows.
+    """
+    confusion = Counter((r["judge"], r["human"]) for r in rows)
+    table = []
+    for c in LABELS:
+        moved = {f"to_{h}": confusion[c, h] for h in LABELS}
+        judged, human = sum(moved.values()), sum(confusion[j, c] for j in LABELS)
+        table.append({"class": c, **_agreed(confusion[c, c], judged), "human": human, "drift": human - judged, **moved})
+    totals = {f"to_{h}": sum(confusion[j, h] for j in LABELS) for h in LABELS}
+    agreed = sum(confusion[c, c] for c in LABELS)
+    table.append({"class": "overall", **_agreed(agreed, len(rows)), "human": len(rows), "drift": None, **totals})
+    return Agreement(table, _kappa(rows))
+
+
+def _agreed(agreed: int, judged: int) -> Row:
+    low, high = wilson(agreed, judged) or (None, None)
+    return {"judged": judged, "agreed": agreed, "agreement": agreed / judged if judged else None, "low": low, "high": high}
+
+
+def _kappa(rows: Sequence[Row]) -> float | None:
+    """Not defined where both use one and the same class throughout: chance alone would agree."""
+    from sklearn.metrics import cohen_kappa_score
+
+    judge, human = [r["judge"] for r in rows], [r["human"] for r in rows]
+    return float(cohen_kappa_score(judge, human)) if len({*judge, *human}) > 1 else None
+
+
+def agreement_by_tier(rows: Sequence[Row]) -> dict[str, Agreement]:
+    """Tier -> agreement."""
+    tiers: defaultdict[str, Rows] = defaultdict(list)
+    for row in rows:
+        tiers[row["tier"]].append(row)
+    return {tier: agreement(of_tier) for tier, of_tier in sorted(tiers.items())}
