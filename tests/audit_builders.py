@@ -64,7 +64,7 @@ class Direct:
 
 
 class ScriptedJudge:
-    """Claims: the article's sentences. Verdicts: supported where the evidence holds the claim, refuted at "not", else insufficient.
+    """Claims: the article's sentences. Verdicts: supported where the evidence holds the claim, else insufficient.
 
     ``spoil``: claim -> what its verdict's row becomes (None: left out), in the first answer only.
     """
@@ -89,7 +89,7 @@ class ScriptedJudge:
     def _row(self, idx, claim, evidence):
         if claim in self.spoil:
             return self.spoil.pop(claim)
-        label = "supported" if claim in evidence else "refuted" if f"not: {claim}" in evidence.lower() else "insufficient"
+        label = "supported" if claim in evidence else "insufficient"
         return {"idx": idx, "verdict": label, "error_type": None, "confidence": 1.0, "explanation": "as it says"}
 
 

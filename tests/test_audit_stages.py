@@ -33,7 +33,9 @@ def test_no_more_claims_than_asked_for():
     assert len(ExtractClaims(audit_config()).parse(Written("Ada", ""), text)) == 10
 
 
-@pytest.mark.parametrize("text", ["[]", '{"claims": []}', '{"claims": [""]}', '{"claims": "Ada"}', '{"claims": [1]}', "I can't help."])
+@pytest.mark.parametrize(
+    "text", ["[]", '{"claims": []}', '{"claims": [""]}', '{"claims": "Ada"}', '{"claims": [1]}', "I can't help."]
+)
 def test_an_answer_without_claims_cannot_be_used(text):
     """It is an extraction failure; taken as "no claims" it would leave the article out of the metrics in silence."""
     with pytest.raises(AnswerError):

@@ -136,9 +136,9 @@ def _wikipedia(config: AuditConfig) -> Provider:
         from llmpedia.audit.copies.dump import DumpCopy
 
         return DumpCopy(dump_index(settings.path))
-    from llmpedia.audit.copies.parquet import ParquetCopy
+    from llmpedia.audit.copies.parquet import WIKIMEDIA, ParquetCopy
 
-    return ParquetCopy(settings.path)
+    return ParquetCopy(settings.path, WIKIMEDIA)
 
 
 def dump_index(path: str) -> Path:
