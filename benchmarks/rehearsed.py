@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 
 ROOT = Path(__file__).resolve().parent.parent
-PORT = 8791
+PORT = int(os.environ.get("REHEARSAL_PORT", "8791"))
 BASE = f"http://127.0.0.1:{PORT}/v1"
 ENV = {**os.environ, "OMP_NUM_THREADS": "1", "RAY_AUTH_MODE": "disabled", "PYTHONUNBUFFERED": "1"}
 
