@@ -1,0 +1,154 @@
+"""One request to a MediaWiki's API: its JSON, or what the failure says: worth another try, hopeless, or about what was asked.
+
+Faults come from two places with two faces: the edge in front of the wiki answers with a status and HTML, the wiki itself with
+HTTP 200 and a JSON error, even for an overload (``maxlag``). Neither says anything of a subject.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import urlencode
+
+from llmpedia.engines.base import TransientError
+from llmpedia.engines.limits import retry_after
+from llmpedia.errors import ConfigError, EngineError
+
+if TYPE_CHECKING:
+    import httpx
+
+Params = Mapping[str, str]
+
+_REFUSED = frozenset({401, 403})
+_NO_API = frozenset({404, 405, 410})
+_RETRIED = frozenset({408, 409, 425, 429})
+_TOO_MANY = 429
+# Errors of MediaWiki that pass by themselves, by code (https://www.mediawiki.org/wiki/API:Errors_and_warnings).
+_PASSING = ("maxlag", "ratelimited", "readonly", "internal_api_error", "timeout")
+_FORBIDDEN = ("readapidenied", "mwoauth", "assert", "blocked", "permissiondenied")
+# Servers take about 8 KB of address; a longer query goes in the body.
+_MAX_QUERY_BYTES = 4000
+
+
+@dataclass(frozen=True)
+class MediaWikiSettings:
+    """How a wiki is asked.
+
+    ``timeout_s``: for one request, all told. ``maxlag_s``: lag of the wiki's databases from which on it is to refuse us
+    (Wikimedia asks for 5). ``batch``: titles in a request, 50 at most for most accounts. ``linger_s``: how long a subject waits
+    for others to share its request. ``parallel``: requests at a time; Wikimedia asks for 1. ``token``: OAuth 2 access token of
+    the wiki, or None.
+    """
+
+    timeout_s: float
+    maxlag_s: int
+    batch: int
+    linger_s: float
+    parallel: int
+    token: str | None = field(repr=False)
+
+
+class ApiError(Exception):
+    """The wiki did not take what was asked; asking the same again is of no use. ``code``: the wiki's, or ``http-STATUS``."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(f"{code}: {text}")
+        self.code = code
+
+
+class Api:
+    """Requests to one API over one pool of connections, for use in one event loop."""
+
+    def __init__(self, url: str, user_agent: str, settings: MediaWikiSettings) -> None:
+        import httpx
+
+        self._url, self._settings = url, settings
+        headers = {"User-Agent": user_agent, "Promise-Non-Write-API-Action": "true"}
+        if settings.token is not None:
+            headers["Authorization"] = f"Bearer {settings.token}"
+        self._client = httpx.AsyncClient(headers=headers, timeout=settings.timeout_s)
+
+    async def query(self, params: Params) -> dict[str, Any]:
+        """The answer to ``action=query``, one request.
+
+        Raises:
+            TransientError: worth another try.
+            EngineError: the wiki refuses us altogether, or there is none.
+            ApiError: it does not take these parameters.
+        """
+        common = {"action": "query", "format": "json", "formatversion": "2", "errorformat": "plaintext"}
+        response = await self._send({**common, "maxlag": str(self._settings.maxlag_s), **params})
+        self._heed_status(response)
+        data = _json(response)
+        errors = data.get("errors") or [data[key] for key in ("error",) if key in data]
+        if errors:
+            self._raise(errors[0], response)
+        return data
+
+    async def close(self) -> None:
+        """Let connections go."""
+        await self._client.aclose()
+
+    async def _send(self, params: Params) -> "httpx.Response":
+        import httpx
+
+        try:
+            async with asyncio.timeout(self._settings.timeout_s):  # httpx's own limit is for each read
+                if len(urlencode(params)) > _MAX_QUERY_BYTES:
+                    return await self._client.post(self._url, data=dict(params))
+                return await self._client.get(self._url, params=dict(params))
+        except TimeoutError as e:
+            raise TransientError(f"{self._url}: no answer within {self._settings.timeout_s} s") from e
+        except httpx.HTTPError as e:
+            raise TransientError(f"{self._url}: {type(e).__name__}: {e}") from e
+
+    def _heed_status(self, response: "httpx.Response") -> None:
+        status, said = response.status_code, f"{self._url}: HTTP {response.status_code}: {_words(response.text)}"
+        if status in _REFUSED:
+            raise EngineError(f"{said}; set user_agent to a name with an address of yours, and check the token if there is one")
+        if status in _NO_API or 300 <= status < 400:
+            where = response.headers.get("Location")
+            raise EngineError(f"{said}; set api_url to the wiki's api.php" + (f", which says it is at {where}" if where else ""))
+        if status in _RETRIED or status >= 500:
+            wait = retry_after(response.headers.get("Retry-After"))
+            raise TransientError(said, wait, status == _TOO_MANY)
+        if status >= 400:
+            raise ApiError(f"http-{status}", _words(response.text))
+
+    def _raise(self, error: Mapping[str, Any], response: "httpx.Response") -> NoReturn:
+        code, text = str(error.get("code")), _words(str(error.get("text") or error.get("info")))
+        if code.startswith(_PASSING):
+            wait = retry_after(response.headers.get("Retry-After"))
+            raise TransientError(f"{self._url}: {code}: {text}", wait, code == "ratelimited")
+        if code.startswith(_FORBIDDEN):
+            raise EngineError(f"{self._url}: {code}: {text}; the wiki lets this account read nothing: check the token")
+        raise ApiError(code, text)
+
+
+def check_address(url: str, user_agent: str) -> None:
+    """Refuse what no wiki could be asked with.
+
+    Raises:
+        ConfigError: ``api_url`` is no HTTP address, or ``user_agent`` names nobody who can be reached.
+    """
+    if not url.startswith(("http://", "https://")):
+        raise ConfigError(f"api_url = {url!r}: must be the address of a wiki's api.php; begin it with https://")
+    if not ("@" in user_agent or "://" in user_agent):
+        raise ConfigError(f"user_agent = {user_agent!r}: must tell how you can be reached; add a mail or web address")
+
+
+def _json(response: "httpx.Response") -> dict[str, Any]:
+    kind = response.headers.get("Content-Type")
+    try:
+        data = json.loads(response.content)
+    except ValueError as e:
+        raise TransientError(f"{response.url.host}: an answer that is no JSON ({kind}): {_words(response.text)}") from e
+    if not isinstance(data, dict):
+        raise TransientError(f"{response.url.host}: an answer that is no JSON object: {_words(response.text)}")
+    return data
+
+
+def _words(text: str) -> str:
+    """The beginning of a text, in one line."""
+    return " ".join(text[:2000].split())[:200]
