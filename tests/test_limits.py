@@ -234,6 +234,21 @@ def test_two_clients_share_the_cap_fill_it_and_call_the_limiter_seldom():
     assert calls < 40
 
 
+def test_a_client_with_nothing_to_ask_gives_all_back_at_once_and_not_when_it_is_forgotten():
+    """It learnt that it holds nothing and fell silent, so half of the cap lay idle for ten seconds after each wave."""
+
+    async def use():
+        limiter = FakeLimiter(20)
+        busy, ended = SharedPermits(limiter, "busy"), SharedPermits(limiter, "ended")
+        await load(ended, 100, 0.05, [], [0])
+        seen = []
+        await asyncio.sleep(2.5)  # two reports; a client is forgotten after ten seconds
+        await load(busy, 100, 0.05, seen, [0])
+        return max(seen)
+
+    assert asyncio.run(use()) == 20
+
+
 @pytest.mark.real
 def test_the_actor_is_killed_and_restarted_and_nothing_waits_for_ever(head):
     import ray

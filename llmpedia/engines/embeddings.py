@@ -102,22 +102,22 @@ async def embed(client: Completer, config: JobConfig, names: list[str]) -> tuple
     batches = [tuple(("input", n) for n in names[i : i + size]) for i in range(0, len(names), size)]
     sampling = json.dumps({"batch": size})
     requests = [Request("embedding", config.embedding.model, batch, None, sampling) for batch in batches]
+    gate = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(request: Request) -> Completion:
+        async with gate:
+            return await client.complete(request)
+
     vectors: list[Vectors | None] = []
     errors: list[str | None] = []
-    for start in range(0, len(requests), _AT_ONCE):
-        part = requests[start : start + _AT_ONCE]
-        for request, completion in zip(part, await _all(client, part), strict=True):
-            n = len(request.messages)
-            vectors += [None] * n if completion.error else list(_unit(_unpack(completion.text, n)))
-            errors += [completion.error] * n
+    for request, completion in zip(requests, await asyncio.gather(*map(one, requests)), strict=True):
+        n = len(request.messages)
+        vectors += [None] * n if completion.error else list(_unit(_unpack(completion.text, n)))
+        errors += [completion.error] * n
     return vectors, errors
 
 
 _AT_ONCE = 16
-
-
-async def _all(client: Completer, requests: list[Request]) -> list[Completion]:
-    return list(await asyncio.gather(*(client.complete(r) for r in requests)))
 
 
 def _vector(embedding: str | list[float]) -> Vectors:

@@ -174,7 +174,7 @@ class SharedPermits(Permits):
     async def _report_on(self) -> None:
         """Report until there is nothing to tell: no request, none waiting, nothing held."""
         await asyncio.sleep(_GATHER_S)
-        while self._in_use or self._queue or self._allotment or self._succeeded:
+        while self._in_use or self._queue or self._allotment or self._succeeded or self._again:
             self._hurry.clear()
             await self._report()
             self._hand_out()
