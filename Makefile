@@ -34,6 +34,7 @@ demo: model
 	@echo "  $(BIN)/llmpedia status runs/demo"
 	@echo "  $(BIN)/llmpedia report runs/demo --out runs/demo-report"
 	@echo "  $(BIN)/llmpedia materialize configs/demo.yaml --run runs/demo --set caps.articles=60"
+	@echo "  $(BIN)/llmpedia audit runs/demo --config configs/audit-demo.yaml"
 
 test: model
 	$(BIN)/python -m pytest -m "not npm and not gpu"
