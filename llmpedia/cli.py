@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from llmpedia import __version__
-from llmpedia.audit.command import add_audit, with_action
+from llmpedia.cli_audit import add_audit, with_action
 from llmpedia.config import load_config
 from llmpedia.errors import EXIT_DONE, EXIT_FINDING, EXIT_INTERRUPTED, LlmpediaError
 from llmpedia.progress import progress_bar

@@ -9,15 +9,18 @@ import pytest
 
 ROOT = Path(__file__).parent.parent / "llmpedia"
 FILES = sorted(ROOT.rglob("*.py"))
-HEAVY = ("torch", "vllm", "ray", "faiss", "transformers", "sentence_transformers")
+HEAVY = ("torch", "vllm", "ray", "faiss", "transformers", "sentence_transformers", "sklearn", "scipy", "trafilatura", "libzim")
 
 # Unit -> the units that it may not import, at any depth of its code
-UPPER = ["materialize", "audit", "probe", "perplexity", "analysis", "site", "rehearsal", "cli"]
+UPPER = ["materialize", "audit", "probe", "perplexity", "analysis", "site", "rehearsal", "cli", "cli_audit"]
 LOWEST = ["errors", "config", "tables", "stages", "prompts", "wikitext", "guided"]
 FORBIDDEN = {
-    **{name: ["engines", "store", "entities", *UPPER] for name in LOWEST},
-    **dict.fromkeys(("engines", "store", "entities"), UPPER),
-    **{name: ["cli"] for name in ("materialize", "analysis")},
+    **{name: ["engines", "store", "entities", "execution", *UPPER] for name in LOWEST},
+    **{name: ["execution", *UPPER] for name in ("engines", "store", "entities")},
+    "execution": UPPER,
+    "materialize": ["audit", "rehearsal", "cli", "cli_audit"],
+    "audit": ["materialize", "analysis", "rehearsal", "cli", "cli_audit"],
+    "analysis": ["rehearsal", "cli", "cli_audit"],
 }
 
 
