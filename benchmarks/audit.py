@@ -77,7 +77,7 @@ def main() -> None:
         print(f"articles/s, evidence fetched     {n / first:.1f}   (start of Ray included)")
         print(f"articles/s, evidence cached      {n / second:.1f}   (start of Ray included)")
         print(f"CPU ms an article, cached        {1000 * cpu / n:.1f}")
-        print((folder / f"second-{stamp}.log").read_text().rpartition("\r")[2])
+        print("outcomes" + (folder / f"second-{stamp}.log").read_text().partition("\noutcomes")[2])
         print(scored(run, f"second-{stamp}", args.world))
 
 

@@ -1,7 +1,7 @@
 """How full the concurrency cap stays while every answer takes 200 ms.
 
 Prints mean requests in flight over the cap, over the whole walk (it begins with a single subject) and over its steady part
-(from a fifth of the articles to nine tenths). Run on a quiet machine:
+(from two fifths of the articles to nine tenths). Run on a quiet machine:
 ``python benchmarks/concurrency.py [--articles 4000] [--cap 32] [--latency 0.2] [--set a.b=c]``.
 """
 
@@ -49,7 +49,7 @@ def main() -> None:
         run = Path(name) / "run"
         with world(Path(name), "latency.kind=constant", f"latency.mean_s={args.latency}"):
             walk = start_walk(run, args.articles, [f"engine.concurrency={args.cap}", *args.set])
-            wait_for_articles(run, args.articles / 5)
+            wait_for_articles(run, args.articles * 0.4)
             first = stats()
             reset_stats()
             wait_for_articles(run, args.articles * 0.9)

@@ -22,6 +22,7 @@ class WebSettings:
 
     ``search``: kind of search engine, or auto; ``results``: asked of it. ``pages``: addresses tried at most. ``least_score``: of
     an address that may be used. ``strict_paper``: the paper's block list alone, without our list of mirrors.
+    ``again_s``, ``longest_wait_s``: before a page that failed in passing is tried a second time, and however long it asks for.
     ``extra_domains``: domain -> score, beside the paper's list (a rehearsal world on this machine has ``localhost``).
     """
 
@@ -32,6 +33,8 @@ class WebSettings:
     pages: int = 3
     least_score: int = ELIGIBLE
     strict_paper: bool = False
+    again_s: float = 0.5
+    longest_wait_s: float = 5.0
     extra_domains: Mapping[str, int] = field(default_factory=dict)
     fetch: FetchSettings = field(default_factory=FetchSettings)
     extract: ExtractorSettings = field(default_factory=ExtractorSettings)
@@ -108,7 +111,7 @@ class CuratedWeb(Provider):
         return ranked[:most], passed_over + [Attempt(h.url, f"not tried: {most} were better") for h in ranked[most:]]
 
     async def _try(self, hit: Hit) -> _Tried:
-        answer = await self._fetcher.fetch(hit.url, self._refusal)
+        answer = await self._fetch(hit.url)
         if isinstance(answer, Refused):
             # what stands behind a redirect to where nothing may be quoted is not to be quoted by its snippet either
             snippet = None if answer.off_limits else self._snippet(hit)
@@ -120,6 +123,15 @@ class CuratedWeb(Provider):
             return _Tried(hit, Attempt(hit.url, f"{'snippet used, ' if snippet else ''}unusable: {page.kind}"), snippet)
         source = self._source(answer, page.title or hit.title, page.text)
         return _Tried(hit, Attempt(hit.url, "used" if source.url == hit.url else f"used: {source.url}"), source)
+
+    async def _fetch(self, url: str) -> Fetched | Refused:
+        """A page; trouble that may pass is given a second try, since beside usable pages nobody would come back for this one."""
+        answer = await self._fetcher.fetch(url, self._refusal)
+        if isinstance(answer, Refused) and answer.passing:
+            asked = self._settings.again_s if answer.wait_s is None else answer.wait_s
+            await asyncio.sleep(min(asked, self._settings.longest_wait_s))
+            answer = await self._fetcher.fetch(url, self._refusal)
+        return answer
 
     def _source(self, page: Fetched, title: str, text: str) -> Source:
         return Source(page.final_url, title, None, _now(), self._score(page.final_url), "page", text)
