@@ -72,6 +72,18 @@ def test_a_page_is_evidence():
     assert PROSE in source.text
 
 
+def test_a_page_that_failed_in_passing_is_tried_a_second_time():
+    """Beside usable pages nobody would come back for it, and the evidence would hang on one lost packet."""
+    asked = []
+
+    async def answer(writer):
+        asked.append(1)
+        await (DOWN if len(asked) == 1 else SOUND)(writer)
+
+    found = Found(("nasa.gov", answer), ("nih.gov", SOUND), again_s=0.01)
+    assert (len(asked), [s.how for s in found.evidence.sources]) == (2, ["page", "page"])
+
+
 def test_the_search_is_for_the_name_alone():
     assert Found(("nasa.gov", SOUND), subject='Al "Weird" X').engine.queries == ['"Al Weird X"']
 
