@@ -21,7 +21,7 @@ from llmpedia.store.runfolder import RunFolder
 
 SHOWN = (
     ("walk", "entities articles errored lost twice"),
-    ("doubled", "doubled"),
+    ("doubled", "doubled doubled_bare"),
     ("accounted", "candidates unaccounted ner_omitted stage_error arbitration_failed"),
     ("ner", "precision recall f1"),
     *((f"dedup: {kind}", "units f1") for kind in ("variant", "sibling", "qualified homonym", "bare homonym")),

@@ -7,6 +7,8 @@ Definitions
     lost        unvisited entities that no cap explains, and those passed over: a wave that could see them (its screen holds
                 commits up to the second before it) visited a later one. An unfinished run has all of its frontier lost.
     doubled     run entities beyond the first of one sense. ``strangers`` (names that the world does not know) are left out.
+                ``doubled_bare``: those of bare homonyms, apart: a name that means two things is one entity by its key, whose
+                article is about one of them, so the other is met again under its qualified name (paper, section 7).
     twice       subjects with more than one generate visit or article.
     unaccounted links of articles without a candidate, candidates without a link, candidates without a fate or whose counts
                 differ from subjects.candidates or the manifests' fates: 0 if every drop is accounted for.
@@ -67,7 +69,7 @@ def score(run: RunFolder, world: World) -> dict[str, Row]:
     facts = run.manifests[-1].facts if run.manifests else {"caps": {}, "totals": {}}
     return {
         "walk": _walk(read, facts),
-        "doubled": _doubled(read),
+        "doubled": _doubled(read, world),
         "accounted": {**{str(f): read.fates[f] for f in Fate}, "candidates": read.fates.total(), **_unaccounted(run, read)},
         "ner": _rates(read.ner[True, True], read.ner[False, True], read.ner[True, False]) | {"asked": read.ner.total()},
         **{f"dedup: {kind}": row for kind, row in _dedup(read, world).items()},
@@ -142,12 +144,15 @@ def _passed_over(read: _Run) -> set[int]:
     return out
 
 
-def _doubled(read: _Run) -> Row:
+def _doubled(read: _Run, world: World) -> Row:
     by_sense = Counter(read.senses.values())
+    twice = {sense: k - 1 for sense, k in by_sense.items() if k > 1}
+    bare = sum(k for sense, k in twice.items() if world.group_kind(sense) == "bare")
     return {
         "world_entities": len(by_sense),
         "strangers": len(read.entities) - len(read.senses),
-        "doubled": sum(k - 1 for k in by_sense.values()),
+        "doubled": sum(twice.values()) - bare,
+        "doubled_bare": bare,
     }
 
 
