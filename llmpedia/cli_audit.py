@@ -34,6 +34,7 @@ def add_audit(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     report.add_argument("--out", help="folder for Parquet, CSV, Markdown and LaTeX; without it tables are printed only")
     report.add_argument("--similarity", action="store_true", help="compare the articles with Wikipedia's text as well")
     report.add_argument("--encoder", metavar="MODEL", help="sentence-transformers model for the semantic cosine")
+    report.add_argument("--review", action="append", default=[], metavar="SHEET", help="a filled sheet, for table 11")
     report.set_defaults(run=_report)
     sheet = actions.add_parser("sample-for-review", help="a balanced sheet for a human reader (paper, section 4.3)")
     sheet.add_argument("audit", metavar="AUDIT")
@@ -85,9 +86,12 @@ def _report(args: argparse.Namespace) -> int:
     from llmpedia.analysis.audit_report import audit_report, local_encoder, write_report
     from llmpedia.analysis.formats import as_text
     from llmpedia.audit.folder import open_audit
+    from llmpedia.audit.review import agreement_by_tier, read_sheet
 
     encode = local_encoder(args.encoder) if args.encoder else None
-    tables, missing = audit_report([open_audit(uri) for uri in args.audits], encode, args.similarity or bool(encode), {})
+    reviews = agreement_by_tier([row for sheet in args.review for row in read_sheet(Path(sheet))])
+    audits = [open_audit(uri) for uri in args.audits]
+    tables, missing = audit_report(audits, encode, args.similarity or bool(encode), reviews)
     for name, rows in tables.items():
         if rows:
             print(as_text(name, rows))

@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from llmpedia.analysis.audit_tables import Findings, audit_tables
+from llmpedia.analysis.corpus import corpus_means, subject_keys
 from llmpedia.analysis.usage import usage_table
-from llmpedia.audit.folder import audit_data, constants_of, text_pairs
+from llmpedia.audit.folder import audit_data, audited_run, constants_of, text_pairs
 from llmpedia.audit.metrics import audit_metrics
 from llmpedia.audit.published import published_summaries
 from llmpedia.audit.review import Agreement
@@ -37,8 +39,10 @@ def audit_report(
     """
     tables: dict[str, Rows] = {"outcomes": [], "summaries": [], "funnel": [], "error_types": [], "published": [], "usage": []}
     similar: Rows = []
+    corpora = _Corpora()
     for audit in audits:
         constants = constants_of(audit)
+        corpora.take(audited_run(audit), constants)
         metrics = audit_metrics(audit_data(audit), constants, _SEED)
         tables["outcomes"] += _outcomes(audit, constants)
         tables["summaries"] += metrics["summaries"]
@@ -49,8 +53,39 @@ def audit_report(
         if with_similarity:
             pairs = [(ours, theirs) for _, ours, theirs in text_pairs(audit)]
             similar += [similarity_summary(similarities(pairs, encode), constants, _SEED)] if pairs else []
-    made = audit_tables(Findings(tables["summaries"], similarities=similar, reviews=reviews))
+    findings = Findings(
+        tables["summaries"],
+        similarities=similar,
+        corpora=corpora.means,
+        subjects=corpora.subjects,
+        entities=corpora.by_topic,
+        reviews=reviews,
+    )
+    made = audit_tables(findings)
     return {**tables, "similarity": similar, **made.tables}, made.missing
+
+
+@dataclass
+class _Corpora:
+    """The runs behind the audits, each read once."""
+
+    means: Rows = field(default_factory=list)
+    subjects: dict[str, frozenset[str]] = field(default_factory=dict)
+    by_topic: dict[str, dict[str, frozenset[str]]] = field(default_factory=dict)
+    _seen: set[str] = field(default_factory=set)
+
+    def take(self, run: RunFolder, constants: Row) -> None:
+        """Read a run; of one model's several runs subjects are joined, and means are the first one's."""
+        if run.uri in self._seen:
+            return
+        self._seen.add(run.uri)
+        model, topic, keys = constants["model"], constants["topic"], subject_keys(run)
+        if model not in self.subjects:
+            self.means.append({"model": model, **corpus_means(run)})
+        self.subjects[model] = self.subjects.get(model, frozenset()) | keys
+        if topic is not None:
+            models = self.by_topic.setdefault(topic, {})
+            models[model] = models.get(model, frozenset()) | keys
 
 
 def _outcomes(audit: RunFolder, constants: Row) -> Rows:
