@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from llmpedia.errors import EXIT_DONE
+from llmpedia.extras import need_extra
 
 _ACTIONS = ("run", "report", "sample-for-review", "agreement")
 _SMALL_MODEL = "package:"
@@ -50,6 +51,7 @@ def add_audit(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
 
 def _run(args: argparse.Namespace) -> int:
+    need_extra("audit")
     from llmpedia.analysis.audit_report import audit_report, headline
     from llmpedia.analysis.formats import as_text
     from llmpedia.audit.run import AuditProgress, audit
@@ -83,6 +85,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _report(args: argparse.Namespace) -> int:
+    need_extra("audit")
     from llmpedia.analysis.audit_report import audit_report, local_encoder, write_report
     from llmpedia.analysis.formats import as_text
     from llmpedia.audit.folder import open_audit
@@ -104,6 +107,7 @@ def _report(args: argparse.Namespace) -> int:
 
 
 def _sheet(args: argparse.Namespace) -> int:
+    need_extra("audit")
     from llmpedia.audit.folder import open_audit, review_rows
     from llmpedia.audit.review import write_sheet
     from llmpedia.audit.stages import LABELS
@@ -121,6 +125,7 @@ def _sheet(args: argparse.Namespace) -> int:
 
 
 def _agreement(args: argparse.Namespace) -> int:
+    need_extra("audit")
     from llmpedia.analysis.formats import as_text
     from llmpedia.audit.review import agreement_by_tier, read_sheet
 

@@ -1,0 +1,18 @@
+"""Optional parts of the package: named in one line where they are not installed."""
+
+import importlib.util
+
+from llmpedia.errors import ConfigError
+
+_MODULES = {"audit": ("httpx", "mwparserfromhell", "trafilatura", "resiliparse", "scipy", "sklearn")}
+
+
+def need_extra(extra: str) -> None:
+    """Raise unless the packages of an extra are there.
+
+    Raises:
+        ConfigError: naming what is missing and how to install it.
+    """
+    missing = [name for name in _MODULES[extra] if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ConfigError(f"{extra}: packages {', '.join(missing)} are not installed; pip install 'llmpedia[{extra}]'")
