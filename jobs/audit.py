@@ -1,4 +1,4 @@
-"""Audit a run as a Ray job: ``ray job submit --working-dir . -- python jobs/audit.py s3://bucket/run --config configs/audit.yaml``.
+"""Audit a run as a Ray job: ``ray job submit --working-dir . -- python jobs/audit.py s3://bucket/run --config CONFIG``.
 
 Takes what ``llmpedia audit`` takes; a job that was stopped resumes when it is submitted again.
 """

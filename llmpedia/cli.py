@@ -10,7 +10,7 @@ from pathlib import Path
 from llmpedia import __version__
 from llmpedia.cli_audit import add_audit, with_action
 from llmpedia.config import load_config
-from llmpedia.errors import EXIT_DONE, EXIT_FINDING, EXIT_INTERRUPTED, LlmpediaError
+from llmpedia.errors import EXIT_DONE, EXIT_FINDING, EXIT_INTERRUPTED, InputError, LlmpediaError
 from llmpedia.progress import progress_bar
 
 
@@ -147,6 +147,9 @@ def _report(args: argparse.Namespace) -> int:
     from llmpedia.store.runfolder import RunFolder
 
     runs = [RunFolder.open(uri) for uri in args.run_uris]
+    for run in runs:
+        if run.description().get("kind") == "audit":
+            raise InputError(f"{run.uri}: is an audit, not a run; use llmpedia audit report {run.uri}")
     tables = {**funnel_tables(runs), "usage": [row for run in runs for row in usage_table(run)]}
     for name, rows in tables.items():
         print(render(name, rows))

@@ -1,6 +1,7 @@
 """``llmpedia status``: where a run stands, from its manifests, lease and journal alone."""
 
 import time
+from collections import Counter
 from typing import Any
 
 from llmpedia.analysis.usage import spent
@@ -10,24 +11,34 @@ from llmpedia.store.runfolder import RunFolder
 
 
 def status(run: RunFolder) -> dict[str, Any]:
-    """Plain data: commits, totals, fates so far, who writes, and what the wave under way has answered, what was spent."""
+    """Plain data: commits, totals, fates so far, who writes, and what the wave under way has answered, what was spent.
+
+    Of an audit: outcomes and verdicts in place of fates.
+    """
     last = run.manifests[-1].facts if run.manifests else None
-    fates: dict[str, int] = {}
-    for manifest in run.manifests:
-        for fate, n in manifest.facts["counts"]["fates"].items():
-            fates[fate] = fates.get(fate, 0) + n
+    audit = run.description().get("kind") == "audit"
+    counted = ("outcomes", "verdicts_by_label") if audit else ("fates",)
+    own = {} if audit else {"hop": last["hop"] if last else None, "caps": last["caps"] if last else None}
+    failed = "extraction_failed" if audit else "errored"
     holder = read_lease(run.folder)
     under_way = [w for w in journal.waves_with_pieces(run.folder) if w > run.last_wave]
     return {
         "run": run.uri,
         "commits": run.last_wave + 1,
-        "hop": last["hop"] if last else None,
+        **own,
         "totals": last["totals"] if last else None,
-        "errored": sum(m.facts["counts"]["errored"] for m in run.manifests),
-        "fates": dict(sorted(fates.items())),
-        "caps": last["caps"] if last else None,
+        failed: sum(m.facts["counts"].get(failed, 0) for m in run.manifests),
+        **{name: _summed(run, name) for name in counted},
         "writer": {**holder, "seconds_since_renewed": round(time.time() - holder["renewed"])} if holder else None,
         "journal": {f"wave {w}": len(journal.read_wave(run.folder, w)) for w in under_way},
         "usage": spent(run),
         "fingerprint": run.fingerprint(),
     }
+
+
+def _summed(run: RunFolder, name: str) -> dict[str, int]:
+    """Counts of the manifests under a name, added up."""
+    whole: Counter[str] = Counter()
+    for manifest in run.manifests:
+        whole.update(manifest.facts["counts"].get(name, {}))
+    return dict(sorted(whole.items()))
