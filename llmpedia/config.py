@@ -301,7 +301,10 @@ class JobConfig(Section):
         data: dict[str, Any] = self.model_dump(mode="json")
         if data["engine"]["kind"] == "openai_batch":
             data["engine"]["kind"] = "openai"  # the same requests and answers, whichever way they travel
-        return {s: {k: data[s][k] for k in keys} if keys else data[s] for s, keys in self.identity_keys.items()}
+        whole = {s: {k: data[s][k] for k in keys} if keys else data[s] for s, keys in self.identity_keys.items()}
+        if self.engine.kind != "vllm" and self.engine.extra:  # part of every request; of a vLLM engine it is how it is started
+            whole["engine"]["extra"] = data["engine"]["extra"]
+        return whole
 
     def identity_hash(self) -> str:
         """sha256 (hex) of :meth:`identity`."""

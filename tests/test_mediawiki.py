@@ -283,5 +283,5 @@ def test_a_provider_serves_one_loop_after_another():
 
 @pytest.mark.parametrize(("url", "agent"), [("en.wikipedia.org/w/api.php", AGENT), ("https://x.org/api.php", "python-httpx")])
 def test_settings_that_no_wiki_could_be_asked_with_are_refused(url, agent):
-    with pytest.raises(ConfigError, match="api_url" if agent == AGENT else "user_agent"):
+    with pytest.raises(ConfigError, match="api_url" if agent == AGENT else "wikipedia.contact"):
         MediaWiki(url, agent, SETTINGS)

@@ -11,7 +11,7 @@ from llmpedia.analysis.corpus import corpus_means, subject_keys
 from llmpedia.analysis.usage import usage_table
 from llmpedia.audit.folder import audit_data, audited_run, constants_of, text_pairs
 from llmpedia.audit.metrics import audit_metrics
-from llmpedia.audit.published import published_summaries
+from llmpedia.audit.published import median_claims, published_summaries
 from llmpedia.audit.review import Agreement
 from llmpedia.audit.similarity import Encoder, similarities, similarity_summary
 from llmpedia.store.runfolder import RunFolder
@@ -39,6 +39,7 @@ def audit_report(
     """
     tables: dict[str, Rows] = {"outcomes": [], "summaries": [], "funnel": [], "error_types": [], "published": [], "usage": []}
     similar: Rows = []
+    scores: list[tuple[Row, Rows]] = []
     corpora = _Corpora()
     for audit in audits:
         constants = constants_of(audit)
@@ -48,11 +49,13 @@ def audit_report(
         tables["summaries"] += metrics["summaries"]
         tables["funnel"] += metrics["funnel"]
         tables["error_types"] += _error_types(audit, constants)
-        tables["published"] += published_summaries(metrics["articles"], constants, _SEED)
+        scores.append((constants, metrics["articles"]))
         tables["usage"] += usage_table(audit)
         if with_similarity:
             pairs = [(ours, theirs) for _, ours, theirs in text_pairs(audit)]
             similar += [similarity_summary(similarities(pairs, encode), constants, _SEED)] if pairs else []
+    k = median_claims([{**row, "audit": n} for n, (_, rows) in enumerate(scores) for row in rows])
+    tables["published"] = [row for c, rows in scores for row in published_summaries(rows, c, _SEED, k)]
     findings = Findings(
         tables["summaries"],
         similarities=similar,

@@ -76,8 +76,8 @@ class Evidence:
     attempts: tuple[Attempt, ...] = field(default=())
 
     def dumps(self) -> str:
-        """As JSON."""
-        return json.dumps(asdict(self), ensure_ascii=False)
+        """As JSON. Half a character, which JSON of others can carry and UTF-8 cannot, becomes a question mark."""
+        return json.dumps(asdict(self), ensure_ascii=False).encode(errors="replace").decode()
 
     @classmethod
     def loads(cls, text: str) -> Self:

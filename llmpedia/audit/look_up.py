@@ -8,6 +8,8 @@ import hashlib
 import ipaddress
 import sqlite3
 import time
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,8 +18,14 @@ from llmpedia import __version__
 from llmpedia.audit.evidence import Evidence, Outcome, Provider, Tier
 from llmpedia.audit.settings import AuditConfig
 from llmpedia.engines.packaged import cache_dir
+from llmpedia.errors import InputError
 from llmpedia.stages import Completion, Request
 
+OpenSlot = Callable[[], AbstractAsyncContextManager[Any]]
+
+# How attempts that may go better another time are marked: evidence that rests on one is not kept.
+PASSING = "failed: "
+_TRIES = 50
 # Quality of the rehearsal's pages, which are on no list.
 _LOOPBACK_SCORE = 90
 # What a probe looks up, to tell a subject that always fails from a service that is down.
@@ -31,11 +39,14 @@ class EvidenceEngine:
 
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
+        self._fresh = provider.inner if isinstance(provider, CachedProvider) else provider
 
     async def generate(self, request: Request) -> Completion:
-        """See :class:`~llmpedia.engines.base.Engine`."""
-        subject = _PROBE if request.stage == "probe" else request.messages[0][1]
-        evidence = await self._provider.find(subject)
+        """See :class:`~llmpedia.engines.base.Engine`. A probe is never answered from the cache."""
+        if request.stage == "probe":
+            evidence = await self._fresh.find(_PROBE)
+        else:
+            evidence = await self._provider.find(request.messages[0][1])
         return Completion(text=evidence.dumps(), finish_reason="stop")
 
     async def close(self) -> None:
@@ -48,70 +59,111 @@ class CachedProvider:
 
     def __init__(self, provider: Provider, path: Path, days: float) -> None:
         """``path``: the file; ``days``: age at which an entry is no longer taken."""
-        self.name = provider.name
-        self._provider, self._path, self._seconds = provider, path, days * 86_400
+        self.name, self.inner = provider.name, provider
+        # What another version made of a page is not this one's.
+        self._key = f"{provider.name}, llmpedia {__version__}"
+        self._path, self._seconds = path, days * 86_400
         self._connection: sqlite3.Connection | None = None
         self._lock = asyncio.Lock()
 
     async def find(self, subject: str) -> Evidence:
-        """See :class:`Provider`."""
-        async with self._lock:
-            kept = await asyncio.to_thread(self._read, subject)
+        """See :class:`Provider`.
+
+        Raises:
+            InputError: the cache cannot be used.
+        """
+        kept = await self._use(self._read, subject)
         if kept is not None:
             return kept
-        evidence = await self._provider.find(subject)
-        if evidence.outcome != Outcome.FETCH_FAILED:
-            async with self._lock:
-                await asyncio.to_thread(self._write, subject, evidence)
+        evidence = await self.inner.find(subject)
+        if evidence.outcome != Outcome.FETCH_FAILED and not any(PASSING in a.result for a in evidence.attempts):
+            await self._use(self._write, subject, evidence)
         return evidence
+
+    async def _use(self, what: Callable[..., Evidence | None], *arguments: Any) -> Evidence | None:
+        try:
+            async with self._lock:
+                return await asyncio.to_thread(what, *arguments)
+        except (sqlite3.Error, OSError) as e:
+            raise InputError(f"cache.path: {self._path}: {e}; choose a local folder with free space, or set it to null") from e
 
     async def close(self) -> None:
         """Let connections go."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-        await self._provider.close()
+        await self.inner.close()
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             connection = sqlite3.connect(self._path, timeout=60, check_same_thread=False, isolation_level=None)
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute(_SCHEMA)
-            self._connection = connection
+            self._connection = _prepared(connection)
         return self._connection
 
     def _read(self, subject: str) -> Evidence | None:
-        found = self._open().execute("SELECT at, text FROM evidence WHERE provider = ? AND subject = ?", (self.name, subject))
+        found = self._open().execute("SELECT at, text FROM evidence WHERE provider = ? AND subject = ?", (self._key, subject))
         row: Any = found.fetchone()
         return Evidence.loads(row[1]) if row and time.time() - row[0] < self._seconds else None
 
     def _write(self, subject: str, evidence: Evidence) -> None:
-        row = (self.name, subject, time.time(), evidence.dumps())
+        row = (self._key, subject, time.time(), evidence.dumps())
         self._open().execute("INSERT OR REPLACE INTO evidence VALUES (?, ?, ?, ?)", row)
 
 
-def make_provider(tier: Tier, config: AuditConfig) -> Provider:
-    """The provider of a tier that ``config`` asks for.
+def _prepared(connection: sqlite3.Connection) -> sqlite3.Connection:
+    """With its table, in the mode that lets processes share it; SQLite does not wait for a lock while it changes the mode."""
+    for left in range(_TRIES - 1, -1, -1):
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            break
+        except sqlite3.OperationalError:
+            if not left:
+                raise
+            time.sleep(0.1)
+    connection.execute(_SCHEMA)
+    return connection
+
+
+def make_provider(tier: Tier, config: AuditConfig, slot: OpenSlot | None = None) -> Provider:
+    """The provider of a tier that ``config`` asks for; ``slot``: what each request to a wiki's API waits for.
 
     Raises:
-        ConfigError: a key, a file or a package is missing.
+        ConfigError, InputError: a key, a file or a package is missing.
     """
-    provider = _wikipedia(config) if tier == "wikipedia" else _web(config)
+    provider = _wikipedia(config, slot) if tier == "wikipedia" else _web(config)
     if config.cache.path is None:
         return provider
     return CachedProvider(provider, Path(config.cache.path).expanduser() / f"{tier}.sqlite", config.cache.days)
 
 
-def in_flight(tier: Tier, config: AuditConfig) -> int:
-    """Subjects of a tier that may be looked up at once; the MediaWiki client puts ``batch`` of them in one request."""
-    wikipedia = config.wikipedia
-    if tier == "web":
-        return config.web.concurrency
-    return wikipedia.concurrency * (wikipedia.batch if wikipedia.kind == "mediawiki" else 1)
+def cap(tier: Tier, config: AuditConfig) -> int:
+    """What all processes together may have in flight: requests to a wiki's API, else subjects."""
+    return config.wikipedia.concurrency if tier == "wikipedia" else config.web.concurrency
 
 
-def _wikipedia(config: AuditConfig) -> Provider:
+def batched(tier: Tier, config: AuditConfig) -> bool:
+    """Whether subjects of a tier share requests, so that requests and not subjects are held to the cap."""
+    return tier == "wikipedia" and config.wikipedia.kind == "mediawiki"
+
+
+def names_of(config: AuditConfig) -> dict[str, str]:
+    """Tier -> name of its provider. Makes each once, so that what is missing is told before any work.
+
+    Raises:
+        ConfigError, InputError: a key, a file or a package is missing.
+    """
+    providers = {tier: make_provider(tier, config) for tier in config.audit.tiers}
+
+    async def close() -> None:
+        for provider in providers.values():
+            await provider.close()
+
+    asyncio.run(close())
+    return {tier: provider.name for tier, provider in providers.items()}
+
+
+def _wikipedia(config: AuditConfig, slot: OpenSlot | None) -> Provider:
     settings = config.wikipedia
     if settings.kind == "mediawiki":
         from llmpedia.audit.wikipedia.api import MediaWikiSettings
@@ -126,7 +178,7 @@ def _wikipedia(config: AuditConfig) -> Provider:
             parallel=settings.concurrency,
             token=None,
         )
-        return MediaWiki(settings.api_url, agent, asked)
+        return MediaWiki(settings.api_url, agent, asked, slot)
     assert settings.path is not None  # settings refuse it
     if settings.kind == "zim":
         from llmpedia.audit.copies.zim import ZimCopy

@@ -48,10 +48,11 @@ def f1_at_k(supported: int, judged: int, k: int) -> float:
 def median_claims(scores: Rows) -> int | None:
     """VeriScore's K: the median number of claims of an article, each article once, the higher of two middle values.
 
-    Texts that are to be compared (of several models) need one K over all of them. Null where no article has a claim: K would
+    Texts that are to be compared (of several models) need one K over all of them: scores of several audits are told apart by
+    ``audit``. Null where no article has a claim: K would
     be 0, and recall undefined.
     """
-    counts = {row["subject_id"]: row["claims"] for row in scores if row["claims"] is not None}
+    counts = {(row.get("audit"), row["subject_id"]): row["claims"] for row in scores if row["claims"] is not None}
     return (statistics.median_high(counts.values()) or None) if counts else None
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from llmpedia.audit.article import AuditStages, look_up
 from llmpedia.audit.evidence import Evidence
-from llmpedia.audit.look_up import in_flight
+from llmpedia.audit.look_up import cap, names_of
 from llmpedia.audit.sampling import Sampled, articles_of, read_titles, sample
 from llmpedia.audit.settings import AuditConfig
 from llmpedia.audit.worker import AUDIT_ITEMS, AuditWorker, make_helpers
@@ -68,8 +68,8 @@ class AuditPlan:
         return [{"subject_id": i["subject_id"], "name": i["name"], "wikitext": texts[i["subject_id"]]} for i in self.items]
 
 
-def describe_audit(config: AuditConfig, run: RunFolder) -> Row:
-    """What the audit's ``run.yaml`` holds; ``audited``: the commits of the run it is about."""
+def describe_audit(config: AuditConfig, run: RunFolder, providers: dict[str, str]) -> Row:
+    """What the audit's ``run.yaml`` holds; ``audited``: the commits of the run it is about; ``providers``: of each tier."""
     last = run.manifests[-1]
     return {
         "format": FORMAT,
@@ -79,6 +79,7 @@ def describe_audit(config: AuditConfig, run: RunFolder) -> Row:
         "config": config.model_dump(mode="json"),
         "seeds": sorted(read_titles(config.sample.titles)) if config.sample.titles else [],
         "audited": {"run": run.uri, "waves": len(run.manifests), "last_manifest": last.sha256},
+        "providers": providers,
         "prompts": {name: load_prompt(name).sha256 for name in ("audit/claims", "audit/verdict")},
         "versions": versions_now(),
     }
@@ -94,11 +95,13 @@ def audit(config: AuditConfig, run: RunFolder, name: str, progress: Callable[[Au
         raise InputError(f"{run.uri}: holds no article yet; materialize first")
     uri = f"{run.uri.rstrip('/')}/audits/{name}"
     AuditStages.of(config)
+    providers = names_of(config)
     probe = RunFolder(uri)
     with Lease(probe.folder) as lease:
-        audited = RunFolder.create_or_open(uri, describe_audit(config, run))
+        audited = RunFolder.create_or_open(uri, describe_audit(config, run, providers))
         audited.clean()
         waves = _same_run(audited, run)
+        _same_sources(audited, providers)
         if audited.last_wave >= 0 and _plan(audited, config, run, audited.last_wave + 1) is None:
             return audited
         progress(AuditProgress("starting Ray and the judge", 0, None))
@@ -116,6 +119,16 @@ def _same_run(audited: RunFolder, run: RunFolder) -> int:
             f"{audited.uri}: is an audit of another run than {run.uri} (commit {waves - 1} differs); give another --name"
         )
     return waves
+
+
+def _same_sources(audited: RunFolder, providers: dict[str, str]) -> None:
+    """All evidence of an audit comes from one place a tier."""
+    for tier, name in audited.description()["providers"].items():
+        if providers.get(tier) != name:
+            raise InputError(
+                f"{audited.uri}: its {tier} evidence comes from {name!r}, now it would from {providers.get(tier)!r}; "
+                "give the same settings and keys, or another --name"
+            )
 
 
 def _needs(config: AuditConfig, run: RunFolder) -> list[Need]:
@@ -152,7 +165,7 @@ class _Audit:
         self._config, self._run, self._waves, self._audited = config, run, waves, audited
         self._lease, self._session, self._progress = lease, session, progress
         self._limiters: dict[str, Any] = {"judge": session.limiter}
-        self._limiters.update({tier: start_limiter(in_flight(tier, config)) for tier in config.audit.tiers})
+        self._limiters.update({tier: start_limiter(cap(tier, config)) for tier in config.audit.tiers})
 
     def run(self) -> None:
         if self._audited.last_wave < 0:

@@ -82,7 +82,10 @@ async def sample(
     if settings.hop_whole is not None:
         take("hop", _by_hop(articles, settings), None)
     if settings.frontier:
-        take("frontier", await _frontier(articles, settings, look_up), settings.frontier)
+        absent, failed = await _frontier(articles, settings, look_up)
+        take("frontier", absent, settings.frontier)
+        if failed:
+            notes.append(f"sample frontier: {failed} subjects passed over, since they could not be looked up")
     if settings.titles:
         titles = read_titles(settings.titles)
         take("titles", [a for a in articles if canonical_key(a.name) in titles], len(titles))
@@ -103,17 +106,19 @@ def _by_hop(articles: list[Written], settings: SampleSection) -> list[Written]:
 
 async def _frontier(
     articles: list[Written], settings: SampleSection, look_up: Callable[[str], Awaitable[Evidence]]
-) -> list[Written]:
-    """The first subjects of a draw that Wikipedia lacks; one that could not be looked up is passed over."""
+) -> tuple[list[Written], int]:
+    """The first subjects of a draw that Wikipedia lacks, and how many could not be looked up."""
     found: list[Written] = []
+    failed = 0
     order = draw(articles, settings.seed, "frontier")
     for start in range(0, len(order), _PROBED_AT_ONCE):
         some = order[start : start + _PROBED_AT_ONCE]
         evidence = await asyncio.gather(*(look_up(a.name) for a in some))
         found += [a for a, e in zip(some, evidence, strict=True) if e.outcome == Outcome.MISSING]
+        failed += sum(e.outcome == Outcome.FETCH_FAILED for e in evidence)
         if len(found) >= settings.frontier:
             break
-    return found[: settings.frontier]
+    return found[: settings.frontier], failed
 
 
 def read_titles(path: str) -> set[str]:

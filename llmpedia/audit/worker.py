@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from llmpedia.audit.article import AuditItem, AuditStages, Helpers, audit_article
-from llmpedia.audit.look_up import EvidenceEngine, make_provider
+from llmpedia.audit.look_up import EvidenceEngine, batched, make_provider
 from llmpedia.audit.settings import AuditConfig
 from llmpedia.engines.client import Client, GroupCommit
 from llmpedia.engines.permits import Permits, SharedPermits
@@ -21,6 +21,8 @@ from llmpedia.execution.stream import VISITS, Row, failed_row
 from llmpedia.store.files import Folder
 from llmpedia.store.journal import JournalWriter, read_wave
 
+# Subjects that wait for a wiki, in batches: one on its way, others that gather.
+_BATCHES = 3
 AUDIT_ITEMS = pa.schema([("subject_id", pa.int64()), ("name", pa.string()), ("wikitext", pa.string())])
 
 
@@ -37,9 +39,11 @@ def make_helpers(config: AuditConfig, audit_uri: str, wave: int, writer: str, li
     heed_pauses(engine, permits)
     evidence, providers = {}, {}
     for tier in config.audit.tiers:
-        provider = make_provider(tier, config)
         shared: Permits = SharedPermits(limiters[tier], name, wave)
-        evidence[tier] = Client(EvidenceEngine(provider), journaled, commit, config.retries, shared)
+        apart = batched(tier, config)
+        provider = make_provider(tier, config, shared.slot if apart else None)
+        own = Permits(_BATCHES * config.wikipedia.batch) if apart else shared
+        evidence[tier] = Client(EvidenceEngine(provider), journaled, commit, config.retries, own)
         providers[tier] = provider.name
     return Helpers(Client(engine, journaled, commit, config.retries, permits), dict(evidence), providers)
 

@@ -104,6 +104,8 @@ class Waves(Generic[P]):
     def _write(self, plan: P) -> list[Row]:
         """The wave's visits in plan order, however they arrived."""
         rows, found = plan.rows(), dict[int, Row]()
+        if self._stopped.is_set():  # reading the rows took its time; nothing may start on a session that has ended
+            raise CancelledError
         self._progress(plan, 0, len(rows))
         for some in stream(rows, self._work(plan), self._config):
             if self._stopped.is_set():

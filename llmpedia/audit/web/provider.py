@@ -40,6 +40,10 @@ class WebSettings:
     extract: ExtractorSettings = field(default_factory=ExtractorSettings)
 
 
+# Kinds of pages that say more of this machine's load than of the page.
+_OVERLOADED = frozenset({"too_slow", "broken"})
+
+
 @dataclass(frozen=True)
 class _Tried:
     """What an address came to. ``page``: where it ended, if it may be quoted. ``passing``: network trouble, worth another try."""
@@ -67,7 +71,11 @@ class CuratedWeb(Provider):
         lists = ("paper" if settings.strict_paper else "paper and mirrors") + "".join(
             f", {domain} {score}" for domain, score in sorted(settings.extra_domains.items())
         )
-        self.name = f"web:{self._search.name}, {settings.pages} pages of score {settings.least_score}, lists: {lists}"
+        caps = f"{settings.fetch.most_bytes} bytes, {settings.fetch.deadline_s:g} s"
+        self.name = (
+            f"web:{self._search.name}, {settings.results} results, {settings.pages} pages of score {settings.least_score}, "
+            f"{caps}, lists: {lists}"
+        )
 
     async def find(self, subject: str) -> Evidence:
         """Pages on a subject, best address first; the search engine's snippet where a page cannot be used.
@@ -120,7 +128,9 @@ class CuratedWeb(Provider):
         page = await self._extractor.read(answer.body, answer.content_type, answer.charset)
         if page.kind != "ok":
             snippet = self._snippet(hit)
-            return _Tried(hit, Attempt(hit.url, f"{'snippet used, ' if snippet else ''}unusable: {page.kind}"), snippet)
+            passing = page.kind in _OVERLOADED
+            said = f"{'failed' if passing else 'unusable'}: {page.kind}"
+            return _Tried(hit, Attempt(hit.url, f"{'snippet used, ' if snippet else ''}{said}"), snippet, passing)
         source = self._source(answer, page.title or hit.title, page.text)
         return _Tried(hit, Attempt(hit.url, "used" if source.url == hit.url else f"used: {source.url}"), source)
 

@@ -106,7 +106,7 @@ class Api:
     def _heed_status(self, response: "httpx.Response") -> None:
         status, said = response.status_code, f"{self._url}: HTTP {response.status_code}: {_words(response.text)}"
         if status in _REFUSED:
-            raise EngineError(f"{said}; set user_agent to a name with an address of yours, and check the token if there is one")
+            raise EngineError(f"{said}; set wikipedia.contact to a mail or web address of yours, and check wikipedia.api_url")
         if status in _NO_API or 300 <= status < 400:
             where = response.headers.get("Location")
             raise EngineError(f"{said}; set api_url to the wiki's api.php" + (f", which says it is at {where}" if where else ""))
@@ -122,7 +122,9 @@ class Api:
             wait = retry_after(response.headers.get("Retry-After"))
             raise TransientError(f"{self._url}: {code}: {text}", wait, code == "ratelimited")
         if code.startswith(_FORBIDDEN):
-            raise EngineError(f"{self._url}: {code}: {text}; the wiki lets this account read nothing: check the token")
+            raise EngineError(
+                f"{self._url}: {code}: {text}; not readable without an account; use another wikipedia.api_url"
+            )
         raise ApiError(code, text)
 
 
@@ -135,7 +137,9 @@ def check_address(url: str, user_agent: str) -> None:
     if not url.startswith(("http://", "https://")):
         raise ConfigError(f"api_url = {url!r}: must be the address of a wiki's api.php; begin it with https://")
     if not ("@" in user_agent or "://" in user_agent):
-        raise ConfigError(f"user_agent = {user_agent!r}: must tell how you can be reached; add a mail or web address")
+        raise ConfigError(
+            f"wikipedia.contact: {user_agent!r} does not tell how you can be reached; set it to a mail or web address"
+        )
 
 
 def _json(response: "httpx.Response") -> dict[str, Any]:

@@ -6,7 +6,8 @@ infoboxes and tables, where many dates stand and nowhere else (the wiki's own ex
 
 import asyncio
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
@@ -35,15 +36,17 @@ _OF_TITLE = ("invalidtitle", "title-invalid", "missingtitle", "badtitle")
 class MediaWiki(Provider):
     """Evidence of one wiki; see :class:`~llmpedia.audit.evidence.Provider`. Usable from several event loops."""
 
-    def __init__(self, api_url: str, user_agent: str, settings: MediaWikiSettings) -> None:
+    def __init__(self, api_url: str, user_agent: str, settings: MediaWikiSettings, slot: Callable[[], Any] | None = None) -> None:
         """``user_agent``: names the program and an address to reach its operator at, which Wikimedia requires.
+
+        ``slot``: makes the async context that each request is made in, where processes share a cap.
 
         Raises:
             ConfigError: ``api_url`` is no HTTP address, or ``user_agent`` has no address.
         """
         check_address(api_url, user_agent)
         self.name = f"mediawiki:{api_url}"
-        self._opened = api_url, user_agent, settings
+        self._opened = api_url, user_agent, settings, slot
         self._sessions: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Session] = weakref.WeakKeyDictionary()
 
     async def find(self, subject: str) -> Evidence:
@@ -83,8 +86,8 @@ class MediaWiki(Provider):
 class _Session:
     """What belongs to one event loop: connections, subjects waiting for a request, what the wiki says of itself."""
 
-    def __init__(self, api_url: str, user_agent: str, settings: MediaWikiSettings) -> None:
-        self._url = api_url
+    def __init__(self, api_url: str, user_agent: str, settings: MediaWikiSettings, slot: Callable[[], Any] | None) -> None:
+        self._url, self._slot = api_url, slot or nullcontext
         self.api = Api(api_url, user_agent, settings)
         self._pages = Batches(self._fetch, settings.batch, settings.linger_s, settings.parallel)
         self._sites = Batches(self._fetch_site, 1, 0, 1)
@@ -141,7 +144,8 @@ class _Session:
         """The whole answer to one batch, over as many requests as the wiki parts it into."""
         answer, more = Answer(), [dict[str, str]()]
         while True:
-            data = await self.api.query({**_PAGES, "titles": "|".join(titles), **more[-1]})
+            async with self._slot():
+                data = await self.api.query({**_PAGES, "titles": "|".join(titles), **more[-1]})
             try:
                 answer.add(data.get("query", {}))
                 following = {str(k): str(v) for k, v in data.get("continue", {}).items()}
