@@ -30,7 +30,9 @@ def main() -> None:
                 if walk.poll() is not None:
                     raise SystemExit((folder / "walk.log").read_text()[-2000:])
                 time.sleep(0.5)
-            time.sleep(5)  # into the wave after the commit
+            while not stats()["requests"]:
+                time.sleep(0.5)
+            time.sleep(5)  # into a wave
             walk.send_signal(signal.SIGKILL)
             walk.wait()
             time.sleep(20)  # what the driver had started ends by itself
