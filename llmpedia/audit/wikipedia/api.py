@@ -122,9 +122,7 @@ class Api:
             wait = retry_after(response.headers.get("Retry-After"))
             raise TransientError(f"{self._url}: {code}: {text}", wait, code == "ratelimited")
         if code.startswith(_FORBIDDEN):
-            raise EngineError(
-                f"{self._url}: {code}: {text}; not readable without an account; use another wikipedia.api_url"
-            )
+            raise EngineError(f"{self._url}: {code}: {text}; not readable without an account; use another wikipedia.api_url")
         raise ApiError(code, text)
 
 
