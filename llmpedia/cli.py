@@ -10,7 +10,7 @@ from pathlib import Path
 from llmpedia import __version__
 from llmpedia.cli_audit import add_audit, with_action
 from llmpedia.config import load_config
-from llmpedia.errors import EXIT_DONE, EXIT_FINDING, EXIT_INTERRUPTED, InputError, LlmpediaError
+from llmpedia.errors import EXIT_BAD_INPUT, EXIT_DONE, EXIT_FINDING, EXIT_INTERRUPTED, InputError, LlmpediaError
 from llmpedia.progress import progress_bar
 
 
@@ -22,6 +22,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except LlmpediaError as e:
         print(f"llmpedia: {e}", file=sys.stderr)
         return e.exit_code
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read our output has enough of it
+        return EXIT_DONE
+    except OSError as e:
+        if e.filename is None:
+            raise
+        print(f"llmpedia: {e.filename}: {e.strerror}; give another path", file=sys.stderr)
+        return EXIT_BAD_INPUT
     except KeyboardInterrupt:
         print("llmpedia: interrupted; nothing committed is lost, the same command resumes", file=sys.stderr)
         return EXIT_INTERRUPTED
@@ -105,7 +113,10 @@ def _plan(args: argparse.Namespace) -> int:
     from llmpedia.materialize.plan import dumps, plan
     from llmpedia.store.runfolder import RunFolder
 
-    planned = plan(load_config(args.config, args.set), RunFolder.open(args.like) if args.like else None)
+    like = RunFolder.open(args.like) if args.like else None
+    if like is not None and like.description().get("kind") == "audit":
+        raise InputError(f"--like {args.like}: is an audit, not a run; give the folder of a run")
+    planned = plan(load_config(args.config, args.set), like)
     if args.json:
         print(dumps(planned))
         return EXIT_DONE
@@ -186,6 +197,9 @@ def _rehearse_score(args: argparse.Namespace) -> int:
     if audited:
         wrong = sum(row.get("wrong_outcome", 0) for row in figures.values())
         return EXIT_FINDING if wrong else EXIT_DONE
+    if figures["doubled"]["strangers"] > figures["doubled"]["world_entities"]:
+        print("most entities are strangers to this world: give the --seed and --set that the run's world was served with")
+        return EXIT_FINDING
     whole = not (figures["walk"]["lost"] or figures["walk"]["twice"] or figures["accounted"]["unaccounted"])
     return EXIT_DONE if whole and not figures["doubled"]["doubled"] else EXIT_FINDING
 

@@ -431,6 +431,8 @@ def _one_line(error: ValidationError, kind: type[BaseModel]) -> str:
         return f"{path}.{message}" if path else message
     if first["type"] == "extra_forbidden":
         return f"{path} = {first['input']!r}: unknown key; {_known_keys(first['loc'], kind)}"
+    if first["type"] == "missing":
+        return f"{path}: missing; set it (complete files are in configs/)"
     rule = message[0].lower() + message[1:]
     return f"{path} = {first['input']!r}: {rule}; change this value"
 

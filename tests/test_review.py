@@ -360,3 +360,12 @@ def test_agreement_on_no_row_is_null():
 def test_tiers_are_apart():
     rows = read(ss=2) + [{**r, "tier": "web"} for r in read(sr=1)]
     assert {tier: a.rows[0]["agreement"] for tier, a in agreement_by_tier(rows).items()} == {"web": 0.0, "wikipedia": 1.0}
+
+
+def test_a_sheet_that_is_there_is_not_written_over(tmp_path):
+    """It may hold a reader's hours."""
+    path = tmp_path / "sheet.csv"
+    path.write_text("filled")
+    with pytest.raises(InputError, match="is there already"):
+        write_sheet([], path, {"supported": 1}, 42, False)
+    assert path.read_text() == "filled"

@@ -54,6 +54,7 @@ def constants_of(audit: RunFolder) -> Row:
     asked = run.get("stages", {}).get("article", {})
     return {
         "run": audited_run(audit).uri.rstrip("/").rpartition("/")[2],
+        "audit": audit.uri.rstrip("/").rpartition("/")[2],
         "model": asked.get("model") or run["engine"]["model"],
         "topic": run["run"]["root_topic"],
         "persona": run["run"]["persona"],

@@ -44,13 +44,16 @@ def write_sheet(rows: Sequence[Row], path: Path, balanced: Mapping[str, int], se
     ``error_type, confidence, explanation``.
 
     Raises:
-        InputError: a class is unknown, a number is below 1, or no row is left.
+        InputError: a class is unknown, a number is below 1, no row is left, or the file is there already.
     """
     wrong = {c: n for c, n in balanced.items() if c not in LABELS or n < 1}
     if wrong:
         raise InputError(
             f"balanced sample = {wrong}: must be {', '.join(LABELS)}, each with a number from 1; correct or omit them"
         )
+    taken = [p for p in (path, key_path(path)) if p.exists()]
+    if taken:
+        raise InputError(f"{taken[0]}: is there already, and may have been filled; move it away, or write to another file")
     drawn = _draw(rows, balanced, seed)
     by_class = {c: sum(r["verdict"] == c for r in drawn) for c in balanced}
     short = tuple(f"{c}: {n} rows, {balanced[c]} asked for" for c, n in by_class.items() if n < balanced[c])
