@@ -141,7 +141,7 @@ def test_what_is_no_json_says_nothing_of_a_subject(wiki, fault):
 def test_a_refused_user_agent_ends_the_tier_with_the_way_out(wiki):
     [error] = ask(wiki.fault("403"), "Vannevar Bush")
     assert isinstance(error, EngineError)
-    assert "set user_agent" in str(error)
+    assert "set wikipedia.contact" in str(error)
 
 
 def test_check_tells_whether_a_wiki_answers(wiki):
