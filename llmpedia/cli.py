@@ -109,7 +109,7 @@ def _materialize(args: argparse.Namespace) -> int:
 
 
 def _plan(args: argparse.Namespace) -> int:
-    from llmpedia.analysis.funnel import render
+    from llmpedia.analysis.formats import as_text
     from llmpedia.materialize.plan import dumps, plan
     from llmpedia.store.runfolder import RunFolder
 
@@ -120,9 +120,9 @@ def _plan(args: argparse.Namespace) -> int:
     if args.json:
         print(dumps(planned))
         return EXIT_DONE
-    print(render("expected", planned.stages))
+    print(as_text("expected", planned.stages))
     if planned.memory:
-        print(render("memory", planned.memory))
+        print(as_text("memory", planned.memory))
     print("\n".join(f"- {line}" for line in planned.assumptions))
     return EXIT_DONE
 
@@ -153,7 +153,8 @@ def _status(args: argparse.Namespace) -> int:
 
 
 def _report(args: argparse.Namespace) -> int:
-    from llmpedia.analysis.funnel import funnel_tables, render, write_tables
+    from llmpedia.analysis.formats import as_text, write_tables
+    from llmpedia.analysis.funnel import funnel_tables
     from llmpedia.analysis.usage import usage_table
     from llmpedia.store.runfolder import RunFolder
 
@@ -162,10 +163,10 @@ def _report(args: argparse.Namespace) -> int:
         if run.description().get("kind") == "audit":
             raise InputError(f"{run.uri}: is an audit, not a run; use llmpedia audit report {run.uri}")
     tables = {**funnel_tables(runs), "usage": [row for run in runs for row in usage_table(run)]}
-    for name, rows in tables.items():
-        print(render(name, rows))
-    if args.out:
+    if args.out:  # before printing: whoever reads along may have enough of it
         write_tables(tables, Path(args.out))
+    for name, rows in tables.items():
+        print(as_text(name, rows))
     return EXIT_DONE
 
 

@@ -95,14 +95,14 @@ def _report(args: argparse.Namespace) -> int:
     reviews = agreement_by_tier([row for sheet in args.review for row in read_sheet(Path(sheet))])
     audits = [open_audit(uri) for uri in args.audits]
     tables, missing = audit_report(audits, encode, args.similarity or bool(encode), reviews)
+    if args.out:  # before printing: whoever reads along may have enough of it
+        written = write_report(tables, missing, Path(args.out))
+        print(f"{len(written)} files in {args.out}", file=sys.stderr)
     for name, rows in tables.items():
         if rows:
             print(as_text(name, rows))
     for row in missing:
         print(f"missing: {row['table']}: {row['what']}: {row['reason']}")
-    if args.out:
-        written = write_report(tables, missing, Path(args.out))
-        print(f"{len(written)} files in {args.out}", file=sys.stderr)
     return EXIT_DONE
 
 

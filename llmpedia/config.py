@@ -8,6 +8,7 @@ placement, retries) may differ from one start to the next.
 import difflib
 import hashlib
 import json
+from abc import abstractmethod
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
@@ -281,9 +282,9 @@ class JobConfig(Section):
         return self
 
     @property
+    @abstractmethod
     def examples(self) -> bool:
         """Whether prompts carry their worked example as turns of their own, for weak models."""
-        raise NotImplementedError
 
     def stage(self, name: StageName) -> StageSection:
         """The stage's settings with every null filled from the run's."""

@@ -5,7 +5,9 @@ import pyarrow.parquet as pq
 import pytest
 from builders import Child, Corpus, Visit
 
-from llmpedia.analysis.funnel import funnel_tables, render, write_tables
+from llmpedia.analysis.formats import as_text as render
+from llmpedia.analysis.formats import write_tables
+from llmpedia.analysis.funnel import funnel_tables
 
 
 @pytest.fixture

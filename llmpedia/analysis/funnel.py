@@ -7,13 +7,10 @@ before NER are a line of their own: the paper's runs had no such cap.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pa_csv
-import pyarrow.parquet as pq
 
 from llmpedia.store.runfolder import RunFolder
 from llmpedia.tables import CAP_FATES, Fate
@@ -208,35 +205,3 @@ def _fates_by_hop(c: Counts) -> Rows:
 def _percent(part: int, whole: int) -> float | None:
     """Null where there is nothing to divide by."""
     return round(100 * part / whole, 2) if whole else None
-
-
-def render(name: str, rows: Rows) -> str:
-    """A table as aligned text."""
-    if not rows:
-        return f"{name}\n  (no rows)\n"
-    columns = list(rows[0])
-    if len(rows) == 1:
-        width = max(map(len, columns))
-        return "\n".join([name, *(f"  {k:<{width}}  {_cell(rows[0][k])}" for k in columns), ""])
-    widths = [max(len(k), *(len(_cell(r[k])) for r in rows)) for k in columns]
-    lines = [columns, *([_cell(r[k]) for k in columns] for r in rows)]
-    return "\n".join([name, *("  " + "  ".join(v.ljust(w) for v, w in zip(line, widths, strict=True)) for line in lines), ""])
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def write_tables(tables: dict[str, Rows], out: Path) -> None:
-    """Each table as Parquet, CSV and Markdown."""
-    out.mkdir(parents=True, exist_ok=True)
-    for name, rows in tables.items():
-        if not rows:
-            continue
-        made = pa.Table.from_pylist(rows)
-        pq.write_table(made, out / f"{name}.parquet")
-        pa_csv.write_csv(made, out / f"{name}.csv")
-        lines = [list(rows[0]), ["---"] * len(rows[0]), *([_cell(v).replace("|", "\\|") for v in r.values()] for r in rows)]
-        (out / f"{name}.md").write_text("\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n", encoding="utf-8")

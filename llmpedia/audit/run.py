@@ -102,7 +102,7 @@ def audit(config: AuditConfig, run: RunFolder, name: str, progress: Callable[[Au
         audited.clean()
         waves = _same_run(audited, run)
         _same_sources(audited, providers)
-        if audited.last_wave >= 0 and _plan(audited, config, run, audited.last_wave + 1) is None:
+        if audited.last_wave >= 0 and audited.last_wave * config.waves.size >= audited.manifests[0].facts["totals"]["sample"]:
             return audited
         progress(AuditProgress("starting Ray and the judge", 0, None))
         with Session(config, _needs(config, run), embeds=False) as session:
@@ -142,10 +142,9 @@ def _needs(config: AuditConfig, run: RunFolder) -> list[Need]:
     ]
 
 
-def _plan(audited: RunFolder, config: AuditConfig, run: RunFolder, wave: int) -> AuditPlan | None:
+def _plan(drawn: list[Row], size: int, run: RunFolder, wave: int) -> AuditPlan | None:
     """The wave's part of the saved sample; None after its end."""
-    size = config.waves.size
-    rows = audited.read("sample", [0]).to_pylist()[(wave - 1) * size : wave * size]
+    rows = drawn[(wave - 1) * size : wave * size]
     return AuditPlan(wave, tuple(rows), run) if rows else None
 
 
@@ -171,7 +170,9 @@ class _Audit:
         if self._audited.last_wave < 0:
             self._commit_sample()
         waves = Waves[AuditPlan](self._config, list(self._limiters.values()), self._work, self._finish, self._tell)
-        waves.run(self._audited.last_wave + 1, lambda w: _plan(self._audited, self._config, self._run, w), lambda: None)
+        drawn = self._audited.read("sample", [0]).to_pylist()
+        size = self._config.waves.size
+        waves.run(self._audited.last_wave + 1, lambda w: _plan(drawn, size, self._run, w), lambda: None)
 
     def _work(self, plan: AuditPlan) -> Work:
         arguments = (self._config.model_dump_json(), self._audited.uri, plan.wave, self._limiters)
