@@ -1,11 +1,12 @@
 """Audit a run as a Ray job: ``ray job submit --working-dir . -- python jobs/audit.py s3://bucket/run --config CONFIG``.
 
-Takes what ``llmpedia audit`` takes; a job that was stopped resumes when it is submitted again.
+Takes what ``llmpedia audit`` takes. A job that was stopped, or lost its node, resumes when it is submitted again; the last line
+of its log tells its exit code and why.
 """
 
 import sys
 
-from llmpedia.cli import main
+from llmpedia.cli import job
 
 if __name__ == "__main__":
-    sys.exit(main(["audit", "run", *sys.argv[1:]]))
+    sys.exit(job("audit", "run", *sys.argv[1:]))

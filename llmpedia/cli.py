@@ -4,45 +4,84 @@ import argparse
 import json
 import sys
 import time
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from llmpedia import __version__
 from llmpedia.cli_audit import add_audit, with_action
+from llmpedia.cli_ppl import add_ppl
 from llmpedia.config import load_config
-from llmpedia.errors import EXIT_BAD_INPUT, EXIT_DONE, EXIT_FINDING, EXIT_INTERRUPTED, InputError, LlmpediaError
+from llmpedia.errors import EXIT_BAD_INPUT, EXIT_DONE, EXIT_FINDING, EXIT_INTERRUPTED, MEANINGS, InputError, LlmpediaError
+from llmpedia.interrupts import sigterm_as_ctrl_c
 from llmpedia.progress import progress_bar
+
+# What a folder holds whose run.yaml has a kind, and where its figures are.
+KINDS = {"audit": "an audit", "ppl": "scores"}
+REPORTS = {"audit": "use llmpedia audit report {0}", "ppl": "read {0}/tables/ppl_questions and ppl_answers (Parquet)"}
+
+# Where Ray unpacks what a job brings along, and removes it from when it needs the space.
+_UNPACKED = "working_dir_files"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code says how it ended (see ``errors``)."""
-    args = _parser().parse_args(with_action(sys.argv[1:] if argv is None else argv))
-    try:
-        code: int = args.run(args)
-    except LlmpediaError as e:
-        print(f"llmpedia: {e}", file=sys.stderr)
-        return e.exit_code
-    except BrokenPipeError:
-        sys.stderr.close()  # whoever read our output has enough of it
-        return EXIT_DONE
-    except OSError as e:
-        if e.filename is None:
-            raise
-        print(f"llmpedia: {e.filename}: {e.strerror}; give another path", file=sys.stderr)
-        return EXIT_BAD_INPUT
-    except KeyboardInterrupt:
-        print("llmpedia: interrupted; nothing committed is lost, the same command resumes", file=sys.stderr)
-        return EXIT_INTERRUPTED
+    code, why = _ended(sys.argv[1:] if argv is None else argv)
+    if why is not None:
+        print(f"llmpedia: {why}", file=sys.stderr)
     return code
 
 
+def job(*argv: str) -> int:
+    """``main`` for a Ray job. Its last line tells the exit code: ``ray job submit`` answers 1 to any failure."""
+    try:
+        code, why = _ended(argv)
+        meaning = MEANINGS[code]
+    except Exception as e:  # a defect, and the last that is said of it must be readable too
+        traceback.print_exc()
+        code, meaning, why = 1, "a defect", f"{type(e).__name__}: {' '.join(str(e).split())}"
+    sys.stderr.flush()
+    print(f"exit {code} ({meaning}){': ' + why if why else ''}", flush=True)
+    return code
+
+
+def _ended(argv: Sequence[str]) -> tuple[int, str | None]:
+    """Exit code of a command, and why in one line where it did not do what was asked."""
+    try:
+        with sigterm_as_ctrl_c():
+            args = _parser().parse_args(with_action(argv))
+            return int(args.run(args)), None
+    except LlmpediaError as e:
+        return e.exit_code, str(e)
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read our output has enough of it
+        return EXIT_DONE, None
+    except OSError as e:
+        if e.filename is None:
+            raise
+        return EXIT_BAD_INPUT, f"{e.filename}: {e.strerror}; give another path"
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED, "interrupted; nothing committed is lost, the same command resumes"
+
+
+class _Parser(argparse.ArgumentParser):
+    """Arguments that make no sense end a command like any other bad input."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        raise InputError(f"{message}; see {self.prog} --help")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="llmpedia", description="Materialize and audit what a language model knows.")
+    parser: argparse.ArgumentParser = _Parser(prog="llmpedia", description="Materialize and audit what a language model knows.")
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     walk = commands.add_parser("materialize", help="walk from a seed and write an encyclopedia; resumes a run")
-    walk.add_argument("config", help="YAML file, such as configs/demo.yaml")
+    settings = walk.add_mutually_exclusive_group(required=True)
+    settings.add_argument("config", nargs="?", help="YAML file, such as configs/demo.yaml")
+    settings.add_argument("--config", dest="named_config", metavar="CONFIG", help="the same by name, as for jobs")
     walk.add_argument("--run", dest="run_uri", help="run folder: a path or an s3:// or gs:// URI (default: runs/NAME)")
     walk.add_argument("--set", action="append", default=[], metavar="a.b=c", help="override one setting")
     walk.set_defaults(run=_materialize)
@@ -68,6 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     report.set_defaults(run=_report)
 
     add_audit(commands)
+    add_ppl(commands)
     _add_rehearse(commands)
     return parser
 
@@ -90,8 +130,11 @@ def _add_rehearse(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
 def _materialize(args: argparse.Namespace) -> int:
     from llmpedia.materialize.run import Progress, materialize
 
-    config = load_config(args.config, args.set)
-    run_uri = args.run_uri or f"runs/{Path(args.config).stem}"
+    path = args.config or args.named_config
+    config = load_config(path, args.set)
+    run_uri = args.run_uri or f"runs/{Path(path).stem}"
+    for note in (notes := _passing(run_uri)):
+        print(f"note: {note}", file=sys.stderr)
     started = time.monotonic()
     with progress_bar(config.caps.articles, "article") as bar:
 
@@ -105,7 +148,17 @@ def _materialize(args: argparse.Namespace) -> int:
     totals = run.manifests[-1].facts["totals"]
     print(f"run {run_uri}: {totals['articles']} articles, {totals['entities']} entities in {run.last_wave + 1} commits")
     print(f"{time.monotonic() - started:.0f} s; next: llmpedia verify {run_uri}; llmpedia report {run_uri}")
+    for note in notes:
+        print(f"note: {note}")
     return EXIT_DONE
+
+
+def _passing(run_uri: str) -> list[str]:
+    """What is to be said of a run folder inside of a job's own copy of its working directory."""
+    folder = Path(run_uri).absolute()
+    if "://" in run_uri or _UNPACKED not in folder.parts:
+        return []
+    return [f"run folder {folder}: is in this job's copy of its working directory, which Ray removes; give --run a path outside"]
 
 
 def _plan(args: argparse.Namespace) -> int:
@@ -114,8 +167,8 @@ def _plan(args: argparse.Namespace) -> int:
     from llmpedia.store.runfolder import RunFolder
 
     like = RunFolder.open(args.like) if args.like else None
-    if like is not None and like.description().get("kind") == "audit":
-        raise InputError(f"--like {args.like}: is an audit, not a run; give the folder of a run")
+    if like is not None and (kind := like.description().get("kind")):
+        raise InputError(f"--like {args.like}: holds {KINDS[kind]}, not a walk; give the folder of a run")
     planned = plan(load_config(args.config, args.set), like)
     if args.json:
         print(dumps(planned))
@@ -129,11 +182,12 @@ def _plan(args: argparse.Namespace) -> int:
 
 def _verify(args: argparse.Namespace) -> int:
     from llmpedia.audit.verify import verify_audit
+    from llmpedia.perplexity.verify import verify_scores
     from llmpedia.store.runfolder import RunFolder
     from llmpedia.store.verify import verify
 
     run = RunFolder.open(args.run_uri)
-    report = verify_audit(run) if run.description().get("kind") == "audit" else verify(run)
+    report = {"audit": verify_audit, "ppl": verify_scores}.get(run.description().get("kind", ""), verify)(run)
     for note in report.notes:
         print(f"note: {note}")
     for finding in report.findings:
@@ -160,8 +214,8 @@ def _report(args: argparse.Namespace) -> int:
 
     runs = [RunFolder.open(uri) for uri in args.run_uris]
     for run in runs:
-        if run.description().get("kind") == "audit":
-            raise InputError(f"{run.uri}: is an audit, not a run; use llmpedia audit report {run.uri}")
+        if kind := run.description().get("kind"):
+            raise InputError(f"{run.uri}: holds {KINDS[kind]}, not a walk; {REPORTS[kind].format(run.uri)}")
     tables = {**funnel_tables(runs), "usage": [row for run in runs for row in usage_table(run)]}
     if args.out:  # before printing: whoever reads along may have enough of it
         write_tables(tables, Path(args.out))

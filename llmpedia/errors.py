@@ -10,6 +10,14 @@ EXIT_BAD_INPUT = 2
 EXIT_ENGINE = 3
 EXIT_INTERRUPTED = 130
 
+MEANINGS = {
+    EXIT_DONE: "done",
+    EXIT_FINDING: "finished with a finding",
+    EXIT_BAD_INPUT: "bad configuration or input",
+    EXIT_ENGINE: "engine unavailable",
+    EXIT_INTERRUPTED: "stopped from outside",
+}
+
 
 class LlmpediaError(Exception):
     """Base of all errors that end a command with one line and no traceback."""

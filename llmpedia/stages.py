@@ -181,6 +181,18 @@ async def ask(client: Completer, stage: Stage[Q, A], question: Q, rejected: tupl
 _THINK = re.compile(r"^\s*<think>.*?</think>|^(?:(?!<think>).)*?</think>", re.DOTALL)
 
 
+def without_thought(text: str) -> str:
+    """The text without a model's ``<think>`` block; may be empty.
+
+    Raises:
+        AnswerError: thought without an end.
+    """
+    text = _THINK.sub("", text, count=1).strip()
+    if text.startswith("<think>"):
+        raise AnswerError("truncated: the <think> block never ends")
+    return text
+
+
 def answer_text(completion: Completion) -> str:
     """The answer without the model's ``<think>`` block.
 
@@ -189,12 +201,29 @@ def answer_text(completion: Completion) -> str:
     """
     if completion.finish_reason == "length":
         raise AnswerError("truncated: the token budget ended before the answer did")
-    text = _THINK.sub("", completion.text, count=1).strip()
-    if text.startswith("<think>"):
-        raise AnswerError("truncated: the <think> block never ends")
+    text = without_thought(completion.text)
     if not text:
         raise AnswerError("empty answer")
     return text
+
+
+# What could close or open a block of the prompts that show text under judgement.
+_TAG = re.compile(r"<(?=\s*/?\s*(?:article|claims|evidence|accounts|response)\b)", re.I)
+
+
+def neutral(text: str) -> str:
+    """The text with the prompts' own tags made harmless: text under judgement is data and cannot leave its block."""
+    return _TAG.sub("\u2039", text)
+
+
+def one_line(text: str) -> str:
+    """White space and line breaks as single spaces: a claim cannot begin a line of its own."""
+    return " ".join(text.split())
+
+
+def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
+    """The JSON Schema of an object with exactly these keys."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 class Pairs(dict[str, Any]):
@@ -228,6 +257,24 @@ def parse_object(text: str) -> Pairs:
             return value
         start = text.find("{", start + 1)
     raise AnswerError("no JSON object in the answer")
+
+
+def parse_only_object(text: str) -> Pairs:
+    """The same, where the answer holds one JSON object and nothing else in braces.
+
+    For answers on text under judgement: that may hold JSON of its own, which a judge that quotes it must not hand in.
+
+    Raises:
+        AnswerError: there is none, or more.
+    """
+    text = _HALF_CHARACTER.sub(lambda m: m.group(1) or r"\ufffd", text)
+    try:
+        value, end = _DECODER.raw_decode(text, max(text.find("{"), 0))
+    except (ValueError, RecursionError):
+        raise AnswerError("no JSON object in the answer, or one that is broken") from None
+    if not isinstance(value, Pairs) or "{" in text[end:]:
+        raise AnswerError("the answer is not one JSON object alone")
+    return value
 
 
 def completion_row(subject_id: int | None, request: Request, completion: Completion) -> dict[str, Any]:

@@ -204,6 +204,38 @@ VERDICTS = _schema(
     }
 )
 
+PPL_QUESTIONS = _schema(
+    {
+        "item": (_ID, "running number of the item in its source, from 0"),
+        "item_id": (_STRING, "the source's own; null: it has none"),
+        "question": (_STRING, "null: it could not be read"),
+        "answers": (_INT, "rows of ppl_answers"),
+        "ppl": (pa.float64(), "exp of the mean of its answers' nll; null: see error"),
+        "best_ppl": (pa.float64(), "of the answer the model finds likeliest"),
+        "worst_ppl": (pa.float64(), "of the one it finds least likely"),
+        "error": (_STRING, "why it has no numbers; null: it has"),
+    }
+)
+
+PPL_ANSWERS = _schema(
+    {
+        "item": (_ID, "as in ppl_questions"),
+        "position": (_INT, "order of the answer, from 0"),
+        "answer": (_STRING, ""),
+        "context_tokens": (_INT, "tokens before the answer"),
+        "tokens": (_INT, "tokens of the answer"),
+        "bytes": (_INT, "of the answer in UTF-8"),
+        "total_nll": (pa.float64(), "negative log-probability of the answer, nats"),
+        "nll": (pa.float64(), "total_nll / tokens"),
+        "ppl": (pa.float64(), "exp(nll)"),
+        "bits_per_byte": (pa.float64(), "total_nll / ln 2 / bytes"),
+        "boundary_merge": (pa.bool_(), "tokenized alone, since the tokenizer would join it with the end of the prompt"),
+        "logprobs": (pa.list_(pa.float64()), "of each token, nats; null unless scorer.per_token"),
+        "key": (_STRING, "sha256 of model, precision, backend, context and answer"),
+        "error": (_STRING, "kind and reason; null: scored"),
+    }
+)
+
 TABLES: dict[str, pa.Schema] = {
     "entities": ENTITIES,
     "subjects": SUBJECTS,
@@ -217,6 +249,9 @@ TABLES: dict[str, pa.Schema] = {
     "claims": CLAIMS,
     "evidence": EVIDENCE,
     "verdicts": VERDICTS,
+    # of a scoring job
+    "ppl_questions": PPL_QUESTIONS,
+    "ppl_answers": PPL_ANSWERS,
 }
 
 

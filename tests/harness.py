@@ -14,6 +14,7 @@ import psutil
 import yaml
 
 HERE = Path(__file__).parent
+RAY = str(Path(sys.executable).parent / "ray")
 ENV = {**os.environ, "HF_HUB_OFFLINE": "1", "RAY_AUTH_MODE": "disabled", "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
 
 
@@ -38,22 +39,38 @@ def wait_for(port: int, seconds: float = 30) -> None:
 
 
 class Head:
-    """A local Ray cluster of one node, in a session of its own."""
+    """A local Ray cluster of one node, in a session of its own. ``jobs``: with the server of ``ray job submit``."""
 
-    def __init__(self) -> None:
+    def __init__(self, jobs: bool = False) -> None:
+        self.dashboard = free_port() if jobs else None
         self.start()
 
     def start(self) -> None:
         self.port = free_port()
         self.temp = tempfile.mkdtemp(prefix="lp-ray-", dir="/tmp")
-        command = [str(Path(sys.executable).parent / "ray"), "start", "--head", "--block", f"--port={self.port}"]
-        command += ["--node-ip-address=127.0.0.1", "--num-cpus=16", "--include-dashboard=false", f"--temp-dir={self.temp}"]
+        command = [RAY, "start", "--head", "--block", f"--port={self.port}"]
+        command += ["--node-ip-address=127.0.0.1", "--num-cpus=16", f"--temp-dir={self.temp}"]
         command += ["--object-store-memory=300000000", "--disable-usage-stats"]
+        if self.dashboard is None:
+            command += ["--include-dashboard=false"]
+        else:
+            command += ["--include-dashboard=true", "--dashboard-host=127.0.0.1", f"--dashboard-port={self.dashboard}"]
+            ports = ("dashboard-agent-listen-port", "dashboard-agent-grpc-port", "metrics-export-port", "ray-client-server-port")
+            command += [f"--{name}={free_port()}" for name in ports]
+        # Entry points of jobs are looked up in the head's PATH.
+        env = {**ENV, "PATH": f"{Path(RAY).parent}:{ENV['PATH']}"}
         self.process = subprocess.Popen(
-            command, env=ENV, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+            command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
         )
         wait_for(self.port, 60)
+        if self.dashboard is not None:
+            wait_for(self.dashboard, 60)
         time.sleep(3)
+
+    def job(self, *args: str, folder: Path | None = None) -> subprocess.CompletedProcess:
+        """``ray job ...`` to its end."""
+        command = [RAY, "job", args[0], f"--address=http://127.0.0.1:{self.dashboard}", *args[1:]]
+        return subprocess.run(command, env=ENV, cwd=folder, capture_output=True, text=True, timeout=280, check=False)
 
     @property
     def address(self) -> str:

@@ -5,8 +5,8 @@ import json
 import pytest
 from audit_builders import audit_config
 
-from llmpedia.audit.stages import Case, ErrorType, ExtractClaims, Judge, Written, neutral
-from llmpedia.stages import AnswerError
+from llmpedia.audit.stages import Case, ErrorType, ExtractClaims, Judge, Written
+from llmpedia.stages import AnswerError, neutral
 
 CASE = Case("Ada", ("Ada was born in 1815.", "Ada was born in Paris."), "Wikipedia: Ada", "Ada was born in London in 1815.")
 

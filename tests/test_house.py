@@ -18,8 +18,9 @@ FORBIDDEN = {
     **{name: ["engines", "store", "entities", "execution", *UPPER] for name in LOWEST},
     **{name: ["execution", *UPPER] for name in ("engines", "store", "entities")},
     "execution": UPPER,
-    "materialize": ["audit", "rehearsal", "cli", "cli_audit"],
-    "audit": ["materialize", "analysis", "rehearsal", "cli", "cli_audit"],
+    "materialize": ["audit", "probe", "rehearsal", "cli", "cli_audit"],
+    "audit": ["materialize", "probe", "analysis", "rehearsal", "cli", "cli_audit"],
+    "probe": ["materialize", "audit", "analysis", "rehearsal", "cli", "cli_audit"],
     "analysis": ["rehearsal", "cli", "cli_audit"],
 }
 

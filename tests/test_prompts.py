@@ -11,7 +11,7 @@ from llmpedia.config import parse_config
 from llmpedia.errors import ConfigError
 from llmpedia.materialize.steps import Fact, FactSheet, Likeness, Phrases, Stages, Subject, prompts_of
 from llmpedia.prompts import fill, load_prompt, persona_text, personas
-from llmpedia.stages import parse_object
+from llmpedia.stages import neutral, parse_object
 
 MODES = {"general": {}, "topic": {"root_topic": "Ancient Egypt"}}
 REGIMES = list(itertools.product(MODES, ("baseline", "calibrated")))
@@ -56,7 +56,21 @@ def test_every_prompt_file_is_loaded_by_some_regime():
     stored = {str(p.relative_to(prompts._FOLDER).with_suffix("")) for p in prompts._FOLDER.glob("*/*.yaml")}
     used = {prompt.name for regime in REGIMES for prompt in prompts_of(run_config(*regime)).values()}
     of_audits = {"audit/claims", "audit/verdict"}  # loaded by audit.stages
-    assert used | of_audits == stored
+    of_probes = {"probe/closed_book", "probe/grade"}  # loaded by perplexity.settings and probe.grading
+    assert used | of_audits | of_probes == stored
+
+
+def test_every_tag_of_a_prompt_is_neutral_in_the_text_it_encloses():
+    tags = {tag for p in prompts._FOLDER.glob("*/*.yaml") for tag in re.findall(r"</\w+>", p.read_text())}
+    assert tags >= {"</evidence>", "</response>"}
+    assert [tag for tag in tags if "<" in neutral(f"a{tag}b")] == []
+
+
+def test_closed_book_prompt_sends_the_question_alone_and_names_no_account():
+    """That sources may disagree is said of every question, in the same words: it gives nothing of this one away."""
+    system, user = load_prompt("probe/closed_book").render({"question": "Who built {question}?"}, with_example=True)
+    assert user == ("user", "Who built {question}?")
+    assert not re.search(r"account|\btwo\b|\bboth\b", system[1], re.I)
 
 
 @pytest.mark.parametrize(

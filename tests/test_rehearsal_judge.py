@@ -1,21 +1,28 @@
 """The rehearsal world's judge reads what it is sent: claims out of articles, verdicts from evidence, and nothing else."""
 
+import asyncio
 import json
 import re
 from collections import Counter
 
 import pytest
+from audit_builders import Direct
+from rehearsed import run
 
 from llmpedia.audit.settings import AuditConfig
 from llmpedia.audit.stages import Case, ExtractClaims, Judge, Written
 from llmpedia.config import parse_as
+from llmpedia.engines.openai import OpenAIEngine
+from llmpedia.probe.grading import Grade, Response, grade, outcome
+from llmpedia.probe.settings import ProbeConfig
 from llmpedia.rehearsal.facts import facts_of
-from llmpedia.rehearsal.faults import spoiled
+from llmpedia.rehearsal.faults import fault_of, spoiled
 from llmpedia.rehearsal.model import Model, asked
 from llmpedia.rehearsal.prose import article
 from llmpedia.rehearsal.settings import load_settings
 from llmpedia.rehearsal.sources import page, page_title, web_text
 from llmpedia.rehearsal.world import World
+from llmpedia.stages import AnswerError
 from llmpedia.wikitext import Article
 
 SIZE = 3000
@@ -234,3 +241,93 @@ def test_answers_hold_no_word_of_the_truth(world):
     name = world.name(town(world))
     text = Model(world).answer({"messages": ExtractClaims(config()).request(Written(name, f"{name} is a town.")).chat()})[0]
     assert not re.search(r"absent|planted|actual", text)
+
+
+def grader(**grading):
+    return Grade(parse_as(ProbeConfig, {"engine": ENGINE, "grading": grading}, "test"))
+
+
+def graded(world, response, accounts=("1871", "1874"), question="When was the lighthouse of Marrow Point built?"):
+    return put(world, grader(), Response(question, accounts, response))
+
+
+@pytest.mark.parametrize(
+    ("response", "accounts", "covered"),
+    [
+        ("In 1871; others say 1874.", ("1871", "1874"), (True, True)),
+        ("It was 1874.", ("1871", "1874"), (False, True)),
+        ("I do not know.", ("1871", "1874"), (False, False)),
+        ("In 18710 or 1871.5, before\n1874", ("1871", "1874"), (False, True)),
+        ("They counted 12345 people.", ("The census of 1921 counted 12,345 people.", "In 1921 it was 13,000."), (True, False)),
+        ("The census of 1921.", ("The census of 1921 counted 12,345 people.", "In 1921 it was 13,000."), (False, False)),
+        ("Built by  ANNA\nBerg, they say.", ("Anna Berg", "Berg", "Ann"), (True, True, False)),
+        ("It is <b>12,345</b>.", ("12", "345", "12,345"), (False, False, True)),
+    ],
+)
+def test_account_is_covered_where_its_text_or_its_own_figures_stand(world, response, accounts, covered):
+    assert graded(world, response, accounts).covered == covered
+
+
+@pytest.mark.parametrize(
+    ("response", "strange", "becomes"),
+    [
+        ("In 1871, or rather 1880.", ["1880"], "failed"),
+        ("In 1871, 12 years after 1859.", ["1859"], "failed"),
+        ("In 1871, at a height of 30 metres.", [], "partial"),
+        ("In 1871, the year of the flood of 1870.", [], "partial"),
+    ],
+)
+def test_figure_of_the_accounts_kind_that_nobody_gave_contradicts(world, response, strange, becomes):
+    grading = graded(world, response, question="After the flood of 1870, when was it built?")
+    assert ([c.value for c in grading.contradictions], outcome(grading)) == (strange, becomes)
+
+
+@pytest.mark.parametrize("examples", [False, True])
+def test_grade_is_known_by_its_words_and_by_its_name(world, examples):
+    stage, question = grader(examples=examples), Response("Subject: when?", ("1871", "1874"), "1874.")
+    form = {"response_format": {"type": "json_schema", "json_schema": {"name": "grade", "schema": {}}}}
+    for rejected in (None, ("{}", "no")):
+        messages = stage.request(question, rejected).chat()
+        assert {asked({"messages": messages, **f}).stage for f in ({}, form)} == {"grade"}
+        assert stage.parse(question, Model(world).answer({"messages": messages})[0]).covered == (False, True)
+
+
+def test_mistakes_of_the_judge_turn_grades_too_and_are_always_the_same(world):
+    faults = world.settings.faults.model_copy(update={"judge_mistakes": 0.3})
+    mistaken = World(world.settings.model_copy(update={"faults": faults}))
+    got = [[graded(mistaken, f"In 1871. {'So' * n}").covered for n in range(200)] for _ in range(2)]
+    assert got[0] == got[1]
+    wrong = sum(covered != right for c in got[0] for covered, right in zip(c, (True, False), strict=True))
+    assert 80 <= wrong <= 160
+
+
+def test_every_way_of_spoiling_a_grade_makes_it_unusable(world):
+    stage, question = grader(), Response("q", ("1871", "1874"), "1874.")
+    text = Model(world).answer({"messages": stage.request(question).chat()})[0]
+    for u, why in ((0.1, "one decision under each"), (0.5, "has no decision"), (0.9, "one decision under each")):
+        with pytest.raises(AnswerError, match=why):
+            stage.parse(question, spoiled("verdict_syntax", "grade", text, u)[0])
+
+
+def test_wrong_syntax_is_a_fault_of_verdicts_and_grades_alone():
+    settings = load_settings(["faults.verdict_syntax=1.0"])
+    hit = {stage for stage in ("verdict", "grade", "claims", "ner", "outline", "other") if fault_of(settings, stage, 1, 0)}
+    assert hit == {"verdict", "grade"}
+
+
+def test_grades_over_http_are_right_or_errors_of_the_judge(world):
+    responses = [Response("When?", ("1871", "1874"), f"{n}: in 1871{', or 1874' * (n % 2)}.") for n in range(60)]
+
+    async def use(base, server):
+        engine = OpenAIEngine(grader().config.engine.model_copy(update={"base_url": base}))
+        try:
+            return await asyncio.gather(*(grade(Direct(engine), grader(), r) for r in responses))
+        finally:
+            await engine.close()
+
+    faults = ("verdict_syntax=0.3", "malformed=0.1", "truncated=0.1", "http_500=0.1")
+    done = run(use, world, *(f"faults.{fault}" for fault in faults))
+    right = [g.outcome == ("partial", "complete")[n % 2] for n, g in enumerate(done) if g.error is None]
+    assert all(right) and 20 <= len(right) < 60
+    assert {g.error_stage for g in done if g.error is not None} == {"grade"}
+    assert any(g.outcome and len(g.completions) == 2 for g in done)

@@ -8,7 +8,17 @@ import pytest
 
 from llmpedia.config import parse_config
 from llmpedia.materialize.steps import Stages, Subject
-from llmpedia.stages import AnswerError, Completion, Constraint, Request, answer_text, ask, parse_object
+from llmpedia.stages import (
+    AnswerError,
+    Completion,
+    Constraint,
+    Request,
+    answer_text,
+    ask,
+    parse_object,
+    parse_only_object,
+    without_thought,
+)
 
 GOOD = '{"sections": ["Life", "Works"]}'
 REQUEST = Request("outline", "m", (("system", "s"), ("user", "u")), None, "{}")
@@ -109,6 +119,38 @@ def test_text_without_a_json_object_is_an_error(text):
     """A number of more than 4300 digits was a ValueError that ended the run."""
     with pytest.raises(AnswerError, match="no JSON object in the answer"):
         parse_object(text)
+
+
+@pytest.mark.parametrize("text", ['{"a": [1]}', '```json\n{"a": [1]}\n```', 'Here:\n{"a": [1]}\nMore?', '{"a": [1]}'])
+def test_only_object_is_found_in_fences_and_prose(text):
+    assert parse_only_object(text) == {"a": [1]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "no json",
+        "7",
+        '"text"',
+        "[1]",
+        '{"a": 1',
+        '{"a": 1} {"b": 2}',
+        'It says {"a": 1}, so: {"a": 2}',
+        '{"a": "it says {"a": 1}"}',
+        "As {asked}: {}",
+        '{"a":' * 5000,
+        pytest.param('{"a": ' + "1" * 5000 + "}", id="number of 5000 digits"),
+    ],
+)
+def test_answer_that_quotes_another_object_cannot_be_used(text):
+    """The first object of a judge's answer could be one that it quotes from the text under judgement."""
+    with pytest.raises(AnswerError):
+        parse_only_object(text)
+
+
+def test_text_without_its_thought_may_be_empty():
+    assert (without_thought("<think>hm</think> \n"), without_thought(" a ")) == ("", "a")
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ class Job:
         return Plan(wave) if wave < self.count and self.done >= wave - 2 else None
 
     def run(self):
-        self.waves.run(0, self.plan, lambda: None)
+        self.waves.run(0, self.plan, lambda _: None)
 
 
 def test_waves_are_finished_in_order_whichever_is_written_first(monkeypatch):

@@ -10,7 +10,7 @@ from typing import Any
 
 from llmpedia.audit.evidence import USABLE, Evidence, Outcome, Tier
 from llmpedia.audit.passages import render_passages, select_passages
-from llmpedia.audit.settings import AuditConfig
+from llmpedia.audit.settings import AuditConfig, JudgingConfig
 from llmpedia.audit.stages import NOT_ADJUDICATED, Case, ExtractClaims, Judge, Verdict, Written
 from llmpedia.stages import Completer, Completion, Reply, Request, ask, completion_row
 from llmpedia.wikitext import Article
@@ -90,7 +90,7 @@ async def audit_article(item: AuditItem, config: AuditConfig, stages: AuditStage
         audited.evidence.append(evidence_row(item.subject_id, evidence, helpers.providers[evidence.tier]))
     usable = [e for e in found if e.outcome in USABLE]
     if audited.claims is not None:
-        judged = await asyncio.gather(*(_judge(item.name, audited.claims, e, config, stages, helpers) for e in usable))
+        judged = await asyncio.gather(*(judge(item.name, audited.claims, e, stages.judge, helpers.judge) for e in usable))
         for rows, replies in judged:
             audited.verdicts += rows
             for reply in replies:
@@ -118,24 +118,24 @@ def evidence_row(subject_id: int, evidence: Evidence, provider: str) -> Row:
     return {"subject_id": subject_id, "provider": provider, **data, "outcome": str(evidence.outcome)}
 
 
-async def _judge(
-    name: str, claims: tuple[str, ...], evidence: Evidence, config: AuditConfig, stages: AuditStages, helpers: Helpers
+async def judge(
+    name: str, claims: tuple[str, ...], evidence: Evidence, stage: Judge, client: Completer
 ) -> tuple[list[Row], list[Reply[Any]]]:
     """A verdict row a claim, and the replies they came from. What the judge leaves out is asked once more."""
-    text = shown(evidence, claims, config)
+    text = shown(evidence, claims, stage.config)
     source = source_line(evidence)
-    first = await ask(helpers.judge, stages.judge, Case(name, claims, source, text))
+    first = await ask(client, stage, Case(name, claims, source, text))
     rows = [_row(n, evidence.tier, (first.value or {}).get(n), first) for n in range(len(claims))]
     left = [n for n, row in enumerate(rows) if row["verdict"] == NOT_ADJUDICATED]
     if first.value is None or not left:
         return rows, [first]
-    again = await ask(helpers.judge, stages.judge, Case(name, tuple(claims[n] for n in left), source, text))
+    again = await ask(client, stage, Case(name, tuple(claims[n] for n in left), source, text))
     for place, n in enumerate(left):
         rows[n] = _row(n, evidence.tier, (again.value or {}).get(place), again)
     return rows, [first, again]
 
 
-def shown(evidence: Evidence, claims: tuple[str, ...], config: AuditConfig) -> str:
+def shown(evidence: Evidence, claims: tuple[str, ...], config: JudgingConfig) -> str:
     """The evidence as the judge reads it: whole where it fits, else the passages that bear on the claims, from all of it."""
     texts = [source.text if len(evidence.sources) == 1 else f"{source.title}\n{source.text}" for source in evidence.sources]
     budget, words = config.audit.evidence_chars, config.audit.passage_words

@@ -172,7 +172,7 @@ class _Audit:
         waves = Waves[AuditPlan](self._config, list(self._limiters.values()), self._work, self._finish, self._tell)
         drawn = self._audited.read("sample", [0]).to_pylist()
         size = self._config.waves.size
-        waves.run(self._audited.last_wave + 1, lambda w: _plan(drawn, size, self._run, w), lambda: None)
+        waves.run(self._audited.last_wave + 1, lambda w: _plan(drawn, size, self._run, w), lambda _: None)
 
     def _work(self, plan: AuditPlan) -> Work:
         arguments = (self._config.model_dump_json(), self._audited.uri, plan.wave, self._limiters)

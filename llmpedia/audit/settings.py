@@ -129,16 +129,10 @@ AUDIT_IDENTITY: dict[str, tuple[str, ...]] = {
 }
 
 
-class AuditConfig(JobConfig):
-    """A whole audit. See ``configs/audit*.yaml`` for complete files."""
+class JudgingConfig(JobConfig):
+    """What claims and verdicts are made with, whoever brings articles and evidence."""
 
-    sample: SampleSection = SampleSection()
     audit: JudgingSection = JudgingSection()
-    wikipedia: WikipediaSection
-    web: WebSection = WebSection()
-    cache: CacheSection = CacheSection()
-
-    identity_keys: ClassVar[dict[str, tuple[str, ...]]] = AUDIT_IDENTITY
 
     @model_validator(mode="after")
     def _stages_known(self) -> Self:
@@ -151,6 +145,17 @@ class AuditConfig(JobConfig):
     def examples(self) -> bool:
         """See :class:`JobConfig`."""
         return self.audit.examples
+
+
+class AuditConfig(JudgingConfig):
+    """A whole audit. See ``configs/audit*.yaml`` for complete files."""
+
+    sample: SampleSection = SampleSection()
+    wikipedia: WikipediaSection
+    web: WebSection = WebSection()
+    cache: CacheSection = CacheSection()
+
+    identity_keys: ClassVar[dict[str, tuple[str, ...]]] = AUDIT_IDENTITY
 
 
 def load_audit_config(path: str | Path, overrides: list[str] | None = None) -> AuditConfig:

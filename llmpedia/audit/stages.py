@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Literal
 
-from llmpedia.audit.settings import AuditConfig
+from llmpedia.audit.settings import JudgingConfig
 from llmpedia.config import StageName
 from llmpedia.entities.keys import canonical_key
 from llmpedia.prompts import load_prompt
-from llmpedia.stages import AnswerError, Constraint, Stage, parse_object
+from llmpedia.stages import AnswerError, Constraint, Stage, neutral, object_schema, one_line, parse_object
 
 Label = Literal["supported", "refuted", "insufficient"]
 LABELS: tuple[Label, ...] = ("supported", "refuted", "insufficient")
@@ -44,18 +44,6 @@ _SILENCE = re.compile(
     r"\bno (mention|indication|information|evidence|reference|record)\b|\bsilent (on|about)\b|\babsence of\b",
     re.I,
 )
-# What could close or open a block of the prompts.
-_TAG = re.compile(r"<(?=\s*/?\s*(?:article|claims|evidence)\b)", re.I)
-
-
-def neutral(text: str) -> str:
-    """The text with the prompts' own tags made harmless."""
-    return _TAG.sub("\u2039", text)
-
-
-def one_line(text: str) -> str:
-    """White space and line breaks as single spaces: a claim cannot begin a line of its own."""
-    return " ".join(text.split())
 
 
 @dataclass(frozen=True)
@@ -70,9 +58,9 @@ class ExtractClaims(Stage[Written, tuple[str, ...]]):
     """Up to ``audit.claims`` atomic claims. No claim at all is an answer that cannot be used, never "nothing to check"."""
 
     name: ClassVar[StageName] = "claims"
-    config: AuditConfig
+    config: JudgingConfig
 
-    def __init__(self, config: AuditConfig) -> None:
+    def __init__(self, config: JudgingConfig) -> None:
         super().__init__(config, load_prompt("audit/claims"), "")
 
     def values(self, question: Written) -> dict[str, str]:
@@ -88,7 +76,7 @@ class ExtractClaims(Stage[Written, tuple[str, ...]]):
             "minItems": 1,
             "maxItems": self.config.audit.claims,
         }
-        return Constraint(json_schema=_object({"claims": claims}))
+        return Constraint(json_schema=object_schema({"claims": claims}))
 
     def parse(self, question: Written, text: str) -> tuple[str, ...]:
         """Claims in order, repeated ones once, at most as many as asked for."""
@@ -129,9 +117,9 @@ class Judge(Stage[Case, dict[int, Verdict]]):
     """Verdicts by number of the claim, from 0. What the answer leaves out or spoils is left out of the value, never guessed."""
 
     name: ClassVar[StageName] = "verdict"
-    config: AuditConfig
+    config: JudgingConfig
 
-    def __init__(self, config: AuditConfig) -> None:
+    def __init__(self, config: JudgingConfig) -> None:
         super().__init__(config, load_prompt("audit/verdict"), "")
 
     def values(self, question: Case) -> dict[str, str]:
@@ -147,7 +135,7 @@ class Judge(Stage[Case, dict[int, Verdict]]):
     def constraint(self, question: Case) -> Constraint:
         """See :class:`Stage`."""
         n = len(question.claims)
-        verdict = _object(
+        verdict = object_schema(
             {
                 "idx": {"type": "integer", "minimum": 1, "maximum": n},
                 "verdict": {"enum": list(LABELS)},
@@ -156,7 +144,9 @@ class Judge(Stage[Case, dict[int, Verdict]]):
                 "explanation": {"type": "string", "maxLength": 300},
             }
         )
-        return Constraint(json_schema=_object({"verdicts": {"type": "array", "items": verdict, "minItems": n, "maxItems": n}}))
+        return Constraint(
+            json_schema=object_schema({"verdicts": {"type": "array", "items": verdict, "minItems": n, "maxItems": n}})
+        )
 
     def parse(self, question: Case, text: str) -> dict[int, Verdict]:
         """Verdicts that can be read; claims decided both ways are left out."""
@@ -200,7 +190,3 @@ def _verdict(row: dict[str, Any]) -> Verdict | None:
         explanation=explanation,
         coerced=coerced,
     )
-
-
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}

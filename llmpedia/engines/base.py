@@ -1,7 +1,9 @@
 """The engine interface: one request in, one completion out."""
 
+import random
 from typing import Protocol
 
+from llmpedia.config import RetriesSection
 from llmpedia.stages import Completion, Request
 
 
@@ -30,3 +32,11 @@ class Engine(Protocol):
     async def close(self) -> None:
         """Let connections go."""
         ...
+
+
+def wait_before_retry(error: TransientError, attempt: int, retries: RetriesSection) -> float:
+    """Seconds to wait after try number ``attempt`` (from 0) has failed: as long as was asked for, else ever longer."""
+    if error.wait_s is not None:
+        return error.wait_s
+    longest = min(retries.max_wait_s, retries.first_wait_s * 2.0**attempt)
+    return longest * random.uniform(0.5, 1.0)  # noqa: S311 - jitter

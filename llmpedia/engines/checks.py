@@ -31,7 +31,7 @@ def check_model(config: JobConfig, needs: list[Need]) -> None:
         EngineError: it is missing.
     """
     check_context(config, needs)
-    if config.engine.kind == "vllm":
+    if config.engine.kind in ("vllm", "torch"):
         limit = _context_of(_model_config(config.engine.model))
         if limit is not None and config.engine.context_tokens > limit:
             raise ConfigError(
@@ -111,7 +111,7 @@ def check_placement(config: JobConfig, nodes: list[dict[str, Any]]) -> None:
         EngineError: naming what is needed and what is available.
     """
     engine = config.engine
-    if engine.kind != "vllm" or engine.accelerator == "cpu" or config.ray.autoscaling:
+    if engine.kind not in ("vllm", "torch") or engine.accelerator == "cpu" or config.ray.autoscaling:
         return
     wanted = [key for key in bundles(engine)[0] if key.startswith("accelerator_type:")]
     free = [

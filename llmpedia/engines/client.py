@@ -6,10 +6,9 @@ again; two equal requests in flight are asked once.
 
 import asyncio
 import json
-import random
 
 from llmpedia.config import RetriesSection
-from llmpedia.engines.base import Engine, TransientError
+from llmpedia.engines.base import Engine, TransientError, wait_before_retry
 from llmpedia.engines.permits import Permits, Slot
 from llmpedia.errors import EngineError
 from llmpedia.stages import Completion, Request
@@ -102,7 +101,7 @@ class Client:
                     self._permits.limited()
                 if attempt + 1 < self._retries.attempts:
                     before = self._successes
-                    wait_s = e.wait_s if e.wait_s is not None else self._wait(attempt)
+                    wait_s = wait_before_retry(e, attempt, self._retries)
                     await (slot.give_way(wait_s) if e.rate_limited else asyncio.sleep(wait_s))
                 continue
             self._successes += 1
@@ -122,7 +121,3 @@ class Client:
         except TransientError:
             return False
         return True
-
-    def _wait(self, attempt: int) -> float:
-        longest = min(self._retries.max_wait_s, self._retries.first_wait_s * 2.0**attempt)
-        return longest * random.uniform(0.5, 1.0)  # noqa: S311 - jitter

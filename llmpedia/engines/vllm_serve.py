@@ -93,12 +93,12 @@ def _structured(kind: Any, constraint: dict[str, Any] | None) -> Any:
 
 
 class VllmEngine:
-    """The client side: a handle to the deployment."""
+    """The client side. ``handle``: of the deployment, null finds the one that :func:`start` has started."""
 
-    def __init__(self, config: EngineSection) -> None:
+    def __init__(self, config: EngineSection, handle: Any = None) -> None:
         from ray import serve
 
-        self._handle = serve.get_deployment_handle(DEPLOYMENT, app_name(config))
+        self._handle = handle or serve.get_deployment_handle(DEPLOYMENT, app_name(config))
         self._timeout = config.request_timeout_s
 
     async def generate(self, request: Request) -> Completion:
@@ -107,17 +107,23 @@ class VllmEngine:
         constraint = json.loads(request.constraint) if request.constraint else None
         raw = json.dumps({"messages": request.chat(), "constraint": constraint, "sampling": sampling})
         try:
-            answer = await asyncio.wait_for(_awaited(self._handle.generate.remote(raw)), self._timeout)
+            answer = await asyncio.wait_for(answer_of(self._handle.generate.remote(raw)), self._timeout)
         except Exception as e:
-            raise TransientError(f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}") from e
+            full = type(e).__name__ == "BackPressureError"
+            raise TransientError(f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}", rate_limited=full) from e
         return Completion(**json.loads(answer))
 
     async def close(self) -> None:
         """Nothing to let go."""
 
 
-async def _awaited(response: Any) -> Any:
-    return await response
+async def answer_of(response: Any) -> Any:
+    """What a call of a deployment's handle comes to; whoever stops waiting stops the call."""
+    try:
+        return await response
+    except asyncio.CancelledError:
+        response.cancel()
+        raise
 
 
 def engine_args(config: EngineSection) -> dict[str, Any]:
@@ -175,15 +181,15 @@ def start(config: EngineSection) -> bool:
     Raises:
         EngineError: it does not come up, with its own last words.
     """
+    return deploy(app_name(config), deployment(config).bind(engine_args(config)), config.start_timeout_s)
+
+
+def deployment(config: EngineSection) -> Any:
+    """The engine as a Serve deployment, to be bound to :func:`engine_args`."""
     from ray import serve
 
-    logging.getLogger("ray.serve").setLevel(logging.ERROR)
-    serve.start(proxy_location="Disabled")
-    name = app_name(config)
-    if _status(name) == "RUNNING":
-        return False
     least, most = config.replicas
-    replica = serve.deployment(EngineReplica).options(
+    return serve.deployment(EngineReplica).options(
         name=DEPLOYMENT,
         max_ongoing_requests=config.sequences * 2,
         autoscaling_config={"min_replicas": least, "max_replicas": most, "target_ongoing_requests": config.sequences},
@@ -192,9 +198,22 @@ def start(config: EngineSection) -> bool:
         graceful_shutdown_timeout_s=10,
         **placement(config),
     )
-    app = replica.bind(engine_args(config))
+
+
+def deploy(name: str, app: Any, timeout_s: float) -> bool:
+    """Have a Serve application without a route running; True if it was started here, False if it already ran.
+
+    Raises:
+        EngineError: it does not come up, with its own last words.
+    """
+    from ray import serve
+
+    logging.getLogger("ray.serve").setLevel(logging.ERROR)
+    serve.start(proxy_location="Disabled")
+    if _status(name) == "RUNNING":
+        return False
     serve.run_many([serve.RunTarget(target=app, name=name, route_prefix=None)], wait_for_applications_running=False)
-    _await_running(name, config.start_timeout_s)
+    _await_running(name, timeout_s)
     return True
 
 

@@ -3,7 +3,10 @@
 import logging
 import os
 import tempfile
+from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -13,14 +16,30 @@ from llmpedia.engines.base import Engine
 from llmpedia.engines.embeddings import embedding_engine
 from llmpedia.engines.limits import start_limiter
 from llmpedia.errors import EngineError
+from llmpedia.interrupts import own_sigterm_kept
+
+
+@dataclass(frozen=True)
+class Served:
+    """How a Serve application of the job is started, and taken down at its end."""
+
+    start: Callable[[], object]
+    stop: Callable[[], object]
 
 
 class Session:
     """Everything outside this process, ended in reverse order. Ray is left alone where it was up before."""
 
-    def __init__(self, config: JobConfig, needs: list[checks.Need], embeds: bool) -> None:
-        """``needs``: what each stage takes of the engine's context; ``embeds``: whether the job needs embeddings."""
+    def __init__(self, config: JobConfig, needs: list[checks.Need], embeds: bool, served: Served | None = None) -> None:
+        """``needs``: what each stage takes of the engine's context; ``embeds``: whether the job needs embeddings.
+
+        ``served``: what Serve is to hold; null: the engine, where it is of kind vllm.
+        """
         self._config, self._needs, self._embeds = config, needs, embeds
+        engine = config.engine
+        if served is None and engine.kind == "vllm":
+            served = Served(partial(vllm_serve.start, engine), partial(vllm_serve.stop, engine))
+        self._served = served
         self._stack = ExitStack()
         self.embedder: Engine | None = None
         self.limiter: Any = None
@@ -32,7 +51,7 @@ class Session:
             ConfigError, EngineError: before any work, with what is available.
         """
         try:
-            if self._config.engine.kind == "vllm":
+            if self._config.engine.kind in ("vllm", "torch"):
                 checks.check_model(self._config, self._needs)
             else:
                 checks.check_context(self._config, self._needs)
@@ -62,7 +81,8 @@ class Session:
         address = self._config.ray.address or os.environ.get("RAY_ADDRESS")
         where = {"address": address} if address else self._private_ray()
         try:
-            ray.init(**where, log_to_driver=False, logging_level="ERROR")
+            with own_sigterm_kept():
+                ray.init(**where, log_to_driver=False, logging_level="ERROR")
         except Exception as e:  # Ray raises bare exceptions when a node does not come up
             said = " ".join(str(e).split())[:200]
             raise EngineError(f"ray.address = {address!r}: Ray cannot be reached or started ({said}); start again") from e
@@ -84,8 +104,8 @@ class Session:
     def _start_engine(self) -> None:
         import ray
 
-        if self._config.engine.kind != "vllm":
+        if self._served is None:
             return
         checks.check_placement(self._config, ray.nodes())
-        vllm_serve.start(self._config.engine)
-        self._stack.callback(vllm_serve.stop, self._config.engine)
+        self._served.start()
+        self._stack.callback(self._served.stop)

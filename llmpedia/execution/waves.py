@@ -56,13 +56,13 @@ class Waves(Generic[P]):
         self._turn, self._stopped = threading.Lock(), threading.Event()
         self._written: dict[int, str] = {}
 
-    def run(self, first: int, plan: Callable[[int], P | None], give_up: Callable[[], None]) -> None:
+    def run(self, first: int, plan: Callable[[int], P | None], give_up: Callable[[bool], None]) -> None:
         """Walk from wave ``first`` on until there is nothing left to plan.
 
         Args:
             first: number of the first wave.
             plan: of a wave; None if it has to wait for the one before, or nothing is left.
-            give_up: called when something failed and the wave that is being finished is not worth waiting for.
+            give_up: called when something failed (True: when it was interrupted), to end what is not worth waiting for.
 
         Raises:
             EngineError, InputError: whatever a wave met; a commit that has begun is finished.
@@ -70,9 +70,9 @@ class Waves(Generic[P]):
         pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="wave")
         try:
             self._loop(pool, first, plan)
-        except BaseException:
+        except BaseException as e:
             self._stopped.set()
-            give_up()
+            give_up(isinstance(e, KeyboardInterrupt))
             with self._turn:
                 pass
             raise

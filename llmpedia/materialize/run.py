@@ -121,9 +121,9 @@ class _Walk:
     def _tell(self, phase: str) -> None:
         self._progress(Progress(phase, self._run.manifests[-1].facts["totals"]["articles"]))
 
-    def _give_up(self) -> None:
-        """With batches stop resolving: one can take a day, and the next start takes it up."""
-        if self._config.engine.kind == "openai_batch" and self._resolving is not None:
+    def _give_up(self, interrupted: bool) -> None:
+        """Stop resolving; the next start takes it up. Not for a failure, unless with batches: one can take a day."""
+        if self._resolving is not None and (interrupted or self._config.engine.kind == "openai_batch"):
             loop, task = self._resolving
             with contextlib.suppress(RuntimeError):  # it has just ended
                 loop.call_soon_threadsafe(task.cancel)

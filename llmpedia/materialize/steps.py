@@ -11,7 +11,7 @@ from llmpedia.config import Config, StageName
 from llmpedia.entities.keys import canonical_key
 from llmpedia.guided import wikitext_grammar
 from llmpedia.prompts import Prompt, load_prompt, persona_text
-from llmpedia.stages import A, AnswerError, Constraint, Pairs, Stage, parse_object
+from llmpedia.stages import A, AnswerError, Constraint, Pairs, Stage, object_schema, parse_object
 from llmpedia.wikitext import Article
 
 _REFUSAL = re.compile(
@@ -194,12 +194,12 @@ class Ner(Stage[Phrases, dict[str, Decision]]):
             row: dict[str, Any] = {"phrase": {"enum": phrases}, "is_ne": {"type": "boolean"}}
             if self._calibrated:
                 row["confidence"] = {"type": "number"}
-            rows = {"type": "array", "items": _object(row), "minItems": len(phrases), "maxItems": len(phrases)}
-            return Constraint(json_schema=_object({"phrases": rows}))
+            rows = {"type": "array", "items": object_schema(row), "minItems": len(phrases), "maxItems": len(phrases)}
+            return Constraint(json_schema=object_schema({"phrases": rows}))
         decision: dict[str, Any] = {"type": "boolean"}
         if self._calibrated:
-            decision = _object({"is_ne": {"type": "boolean"}, "confidence": {"type": "number"}})
-        return Constraint(json_schema=_object(dict.fromkeys(phrases, decision)))
+            decision = object_schema({"is_ne": {"type": "boolean"}, "confidence": {"type": "number"}})
+        return Constraint(json_schema=object_schema(dict.fromkeys(phrases, decision)))
 
     def parse(self, question: Phrases, text: str) -> dict[str, Decision]:
         """Phrase as asked -> decision. Phrases renamed beyond spelling and phrases decided both ways are left out."""
@@ -226,10 +226,6 @@ _NER_ANSWERS = {
         True,
     ): 'Answer with JSON only: {"phrases": [{"phrase": "<phrase>", "is_ne": true or false, "confidence": 0.0}, ...]}',
 }
-
-
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def _rows(answer: Pairs) -> list[tuple[str, Any]]:
@@ -279,7 +275,7 @@ class Arbitrate(Stage[Likeness, int | None]):
 
     def constraint(self, question: Likeness) -> Constraint:
         letters = [letter(i) for i in range(len(question.known))]
-        return Constraint(json_schema=_object({"duplicate_of": {"enum": [*letters, "none"]}}))
+        return Constraint(json_schema=object_schema({"duplicate_of": {"enum": [*letters, "none"]}}))
 
     def parse(self, question: Likeness, text: str) -> int | None:
         answer = parse_object(text).get("duplicate_of")

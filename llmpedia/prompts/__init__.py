@@ -39,6 +39,9 @@ PLACEHOLDERS = frozenset(
         "evidence_source",
         "evidence_block",
         "count",
+        "question",
+        "accounts_block",
+        "response_block",
     }
 )
 

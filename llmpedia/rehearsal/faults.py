@@ -9,7 +9,7 @@ from llmpedia.rehearsal.settings import REQUEST_FAULTS, SOURCE_FAULTS, WorldSett
 
 REFUSAL = "I'm sorry, but I can't help with that."
 _OF_COMPLETIONS = frozenset({"malformed", "truncated"})
-_OF_ONE_STAGE = {"omitted": "ner", "verdict_syntax": "verdict"}
+_OF_STAGES = {"omitted": ("ner",), "verdict_syntax": ("verdict", "grade")}
 _TINY = 1e-9
 
 
@@ -18,7 +18,7 @@ def fault_of(settings: WorldSettings, stage: str, body: int, seen: int) -> str |
 
     Args:
         stage: of the request; embeddings never get faults of completions, only NER answers get ``omitted``,
-            only verdict answers ``verdict_syntax``.
+            only verdict answers and grades ``verdict_syntax``.
         body: hash of the request's body.
         seen: how often this body came before.
     """
@@ -26,7 +26,7 @@ def fault_of(settings: WorldSettings, stage: str, body: int, seen: int) -> str |
     for name in REQUEST_FAULTS:
         u -= getattr(settings.faults, name)
         if u < 0:
-            allowed = stage == _OF_ONE_STAGE.get(name, stage) and not (name in _OF_COMPLETIONS and stage == "embedding")
+            allowed = stage in _OF_STAGES.get(name, (stage,)) and not (name in _OF_COMPLETIONS and stage == "embedding")
             return name if allowed else None
     return None
 
@@ -54,7 +54,7 @@ def spoiled(fault: str, stage: str, text: str, u: float) -> tuple[str, str]:
     if fault == "omitted":
         return _without_rows(text, u), "stop"
     if fault == "verdict_syntax":
-        return _with_bad_verdict(text, u), "stop"
+        return (_with_bad_decision if stage == "grade" else _with_bad_verdict)(text, u), "stop"
     if stage == "article":
         return REFUSAL, "stop"
     return text[: max(1, int(len(text) * (0.3 + 0.5 * u)))].replace("}", ""), "stop"
@@ -80,6 +80,22 @@ def _with_bad_verdict(text: str, u: float) -> str:
     elif verdicts:
         verdicts[at] |= {"verdict": "partly supported"} if way == 1 else {"idx": len(verdicts) + 1}
     return json.dumps({"verdicts": verdicts}, ensure_ascii=False)
+
+
+def _with_bad_decision(text: str, u: float) -> str:
+    """A grade in which one decision is missing or no boolean, or that decides on an account too many."""
+    answer = json.loads(text)
+    decisions, way = answer["accounts"], int(u * 3)
+    if not decisions:
+        return text
+    number = list(decisions)[int(u * 7919) % len(decisions)]
+    if way == 0:
+        del decisions[number]
+    elif way == 1:
+        decisions[number] |= {"covered": str(decisions[number]["covered"]).lower()}
+    else:
+        decisions[str(len(decisions) + 1)] = decisions[number]
+    return json.dumps(answer, ensure_ascii=False)
 
 
 def latency_s(settings: WorldSettings, body: int, seen: int) -> float:

@@ -1,4 +1,4 @@
-"""The world's model as a judge: claims out of an article, verdicts on claims against evidence (paper, section 4.2).
+"""The world's model as a judge: claims out of an article, verdicts on claims against evidence (paper, section 4.2), grades.
 
 It reads what it is sent and nothing else: no planted fact is ever looked up here. The world only tells it which names are of
 one entity, as a judge who knows the language would know.
@@ -19,6 +19,7 @@ _ERRORS = {"year": "temporal", "count": "numerical", "large": "numerical", "plac
 _PROPERTY = "definitional_property"
 _NUMBERED = re.compile(r"^\s*(\d+)\. (.*)$")
 _FIRST_SENTENCE = re.compile(r".+?\.(?=\s|$)", re.S)
+_FIGURE = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?!\w)")
 _LONGEST = 300
 
 
@@ -32,7 +33,7 @@ class _Decision:
 
 
 class JudgeModel:
-    """Answers the stages ``claims`` and ``verdict`` about one world."""
+    """Answers the stages ``claims``, ``verdict`` and ``grade`` about one world."""
 
     def __init__(self, world: World) -> None:
         self._world, self._reader = world, Reader(world)
@@ -50,8 +51,7 @@ class JudgeModel:
     def verdicts(self, subject: str, user: str) -> str:
         """The JSON of a verdict on each claim of a prompt."""
         evidence = between(user, "evidence")
-        rows = [m for m in map(_NUMBERED.match, between(user, "claims").split("\n")) if m]
-        verdicts = [self._verdict(subject, int(row.group(1)), row.group(2), evidence) for row in rows]
+        verdicts = [self._verdict(subject, number, claim, evidence) for number, claim in _numbered(user, "claims")]
         return json.dumps({"verdicts": verdicts}, ensure_ascii=False)
 
     def _verdict(self, subject: str, number: int, claim: str, evidence: str) -> dict[str, Any]:
@@ -81,6 +81,31 @@ class JudgeModel:
             return _Decision("supported", f'The evidence says: "{quote}"')
         return _Decision("refuted", f'The evidence says: "{quote}"', _ERRORS.get(claim.template.kind, _PROPERTY))
 
+    def grade(self, user: str) -> str:
+        """The JSON of a decision on each account of a prompt, and of what contradicts them.
+
+        An account is covered where its text stands in the response, or else all figures that no other account has. Another
+        figure of as many digits, in the response alone, contradicts.
+        """
+        response, question = between(user, "response"), user.partition("\n")[0]
+        accounts = dict(_numbered(user, "accounts"))
+        told = {number: _figures(text) for number, text in accounts.items()}
+        keys = {n: {f for f in own if sum(f in other for other in told.values()) == 1} for n, own in told.items()}
+        given = _figures(response)
+        decisions = {}
+        for number, account in accounts.items():
+            there = _stands_in(account, response) or (bool(keys[number]) and keys[number] <= set(given))
+            decided = there != self._slips("grade slip", question, account, response)
+            decisions[str(number)] = {"evidence": "It says so." if decided else "It does not say so.", "covered": decided}
+        digits = {len(f) for own in keys.values() for f in own}
+        known = {*_figures(question), *(f for own in told.values() for f in own)}
+        strange = [{"value": f, "why": "No account gives it."} for f in given if f not in known and len(f) in digits]
+        return json.dumps({"accounts": decisions, "contradictions": strange}, ensure_ascii=False)
+
+    def _slips(self, *decision: object) -> bool:
+        """Whether a decision is in the planted share of mistakes."""
+        return share(self._world.settings.seed, *decision) < self._world.settings.faults.judge_mistakes
+
     def _mistaken(self, subject: str, claim: str, right: _Decision) -> _Decision:
         """Another decision in the planted share of cases."""
         wanted = self._world.settings.faults.judge_mistakes
@@ -95,6 +120,23 @@ class JudgeModel:
 def between(user: str, tag: str) -> str:
     """What stands between a tag's lines in a prompt; empty if they are not there."""
     return user.partition(f"<{tag}>\n")[2].rpartition(f"\n</{tag}>")[0]
+
+
+def _numbered(user: str, tag: str) -> list[tuple[int, str]]:
+    """(number, text) of the numbered lines between a tag's."""
+    lines = map(_NUMBERED.match, between(user, tag).split("\n"))
+    return [(int(m.group(1)), m.group(2)) for m in lines if m]
+
+
+def _figures(text: str) -> list[str]:
+    """The figures of a text in order, each once, without the commas of thousands."""
+    return list(dict.fromkeys(m.group().replace(",", "") for m in _FIGURE.finditer(text)))
+
+
+def _stands_in(part: str, text: str) -> bool:
+    """Whether a text holds another as whole words and figures, whatever the case and the white space."""
+    part, text = (" ".join(t.casefold().split()) for t in (part, text))
+    return re.search(rf"(?<!\w)(?<!\d[.,]){re.escape(part)}(?!\w|[.,]\d)", text) is not None
 
 
 def _opening(text: str) -> list[str]:

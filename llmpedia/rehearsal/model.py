@@ -15,7 +15,7 @@ from llmpedia.rehearsal.draws import dice, share
 from llmpedia.rehearsal.judge import JudgeModel
 from llmpedia.rehearsal.world import World
 
-STAGES = ("self_grounding", "outline", "article", "ner", "arbitration", "claims", "verdict")
+STAGES = ("self_grounding", "outline", "article", "ner", "arbitration", "claims", "verdict", "grade")
 _REJECTED = "That answer cannot be used"
 _SUBJECT = re.compile(r"^Subject: (.*)$", re.M)
 _ROOT = re.compile(r"^Root topic: (.*)$", re.M)
@@ -62,6 +62,8 @@ def asked(body: dict[str, Any]) -> Asked:
 def _stage_by_words(system: str, user: str) -> str:
     if user.startswith("Candidate: ") and "\nKnown:\n" in user:
         return "arbitration"
+    if user.startswith("Question: ") and "\n<accounts>\n" in user:
+        return "grade"
     if not _SUBJECT.match(user):
         return "other"
     for stage, words in _WORDS.items():
@@ -93,6 +95,8 @@ class Model:
         """The text of the answer; "Yes" to what no stage asks."""
         if q.stage == "arbitration" and q.user.startswith("Candidate: "):
             return self._arbitrate(q.user)
+        if q.stage == "grade":
+            return self._judge.grade(q.user)
         subject = _SUBJECT.search(q.user)
         if subject is None:
             return "Yes"

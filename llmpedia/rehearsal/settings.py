@@ -68,8 +68,9 @@ class Faults(_Section):
     ``http_429`` (Retry-After), ``http_500``, ``hang`` (for ``hang_s``, then the connection closes), ``reset``, ``garbled``
     (HTTP body that is no JSON); of completions only: ``malformed`` (text that the stage cannot read), ``truncated``
     (finish_reason length), ``omitted`` (of NER answers: 1 to 3 phrases missing), ``verdict_syntax`` (of verdict answers: one
-    verdict is none of the three, is missing or has a wrong idx). ``ner_mistakes``, ``arbitration_mistakes`` and
-    ``judge_mistakes`` are shares of decisions that the model takes wrongly, always the same ones.
+    verdict is none of the three, is missing or has a wrong idx; of grades: one decision is no boolean, missing or too many).
+    ``ner_mistakes``, ``arbitration_mistakes`` and ``judge_mistakes`` are shares of decisions that the model takes wrongly, always
+    the same ones.
     """
 
     http_429: Share = 0.0

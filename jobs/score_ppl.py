@@ -1,0 +1,12 @@
+"""Score answers as a Ray job: ``ray job submit --working-dir . -- python jobs/score_ppl.py --config C --run s3://bucket/ppl``.
+
+Takes what ``llmpedia ppl`` takes. A job that was stopped, or lost its node, resumes when it is submitted again; the last line of
+its log tells its exit code and why.
+"""
+
+import sys
+
+from llmpedia.cli import job
+
+if __name__ == "__main__":
+    sys.exit(job("ppl", *sys.argv[1:]))

@@ -1,0 +1,34 @@
+"""Which weights a name stands for, so that values of two models, or of two states of one, are never taken for each other."""
+
+import hashlib
+from pathlib import Path
+
+from llmpedia.config import EngineSection
+from llmpedia.engines.packaged import resolve_model
+
+_ENDS = 1 << 20  # bytes read at each end of a weights file; a fine-tune changes the last layers too
+_WEIGHTS = (".safetensors", ".bin", ".gguf", ".pt")
+
+
+def model_fingerprint(engine: EngineSection) -> str:
+    """A server's address and model; a hub model's commit; sha256 of a folder's sizes, configuration and ends of its weights."""
+    if engine.kind == "openai":
+        return f"{engine.base_url} {engine.model}"
+    folder = Path(resolve_model(engine.model))
+    if folder.is_dir():
+        return _folder_hash(folder)
+    from huggingface_hub import hf_hub_download
+
+    return f"{engine.model}@{Path(hf_hub_download(engine.model, 'config.json')).parent.name}"
+
+
+def _folder_hash(folder: Path) -> str:
+    whole = hashlib.sha256()
+    for file in sorted(p for p in folder.iterdir() if p.is_file()):
+        whole.update(f"{file.name} {file.stat().st_size}\n".encode())
+        with file.open("rb") as f:
+            whole.update(f.read(_ENDS))
+            if file.suffix in _WEIGHTS and file.stat().st_size > 2 * _ENDS:
+                f.seek(-_ENDS, 2)
+            whole.update(f.read(_ENDS))
+    return whole.hexdigest()

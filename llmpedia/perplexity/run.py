@@ -1,0 +1,180 @@
+"""``llmpedia ppl``: score every answer of a source into a folder like a run; resumes one that is there.
+
+A wave is the next ``waves.size`` items of the source. The scorers are a Serve deployment that lives as long as the job, so that a
+large model is loaded once and not once a wave. There is no journal: a unit's scores depend on the unit alone, so that what
+was in flight is computed again, to the same numbers on the same kind of machine.
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from llmpedia.errors import InputError
+from llmpedia.execution.session import Session
+from llmpedia.execution.stream import Row, Work
+from llmpedia.execution.versions import versions_now
+from llmpedia.execution.waves import Waves
+from llmpedia.perplexity.items import Item, Source, open_source, read_items
+from llmpedia.perplexity.replica import DEPLOYMENT, app_name, served
+from llmpedia.perplexity.settings import PerplexityJobConfig
+from llmpedia.perplexity.worker import PPL_ITEMS, ScoreWorker
+from llmpedia.prompts import load_prompt
+from llmpedia.store.lease import Lease
+from llmpedia.store.runfolder import FORMAT, Manifest, RunFolder
+from llmpedia.tables import PPL_ANSWERS, table
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Told to the caller: what is being done, and items committed so far."""
+
+    phase: str
+    items: int
+
+
+@dataclass(frozen=True)
+class ItemPlan:
+    """A wave: the next items of the source."""
+
+    wave: int
+    items: tuple[Item, ...]
+
+    @property
+    def title(self) -> str:
+        """What progress calls it."""
+        return f"wave {self.wave}"
+
+    def rows(self) -> list[Row]:
+        """The items that can be scored, as the workers take them."""
+        usable = [i for i in self.items if i.error is None]
+        return [{"subject_id": i.number, "question": i.question, "answers": list(i.answers)} for i in usable]
+
+
+def describe_job(config: PerplexityJobConfig, source: Source) -> Row:
+    """What ``run.yaml`` holds."""
+    prompt = config.prompt.name
+    return {
+        "format": FORMAT,
+        "kind": "ppl",
+        "identity_hash": config.identity_hash(),
+        "identity": config.identity(),
+        "config": config.model_dump(mode="json"),
+        "seeds": [],
+        "source_sha256": source.sha256,
+        "prompts": {prompt: load_prompt(prompt).sha256} if prompt else {},
+        "versions": versions_now(),
+    }
+
+
+def score_items(config: PerplexityJobConfig, run_uri: str, progress: Callable[[Progress], None]) -> RunFolder:
+    """Score a source to its end; resumes what is already there.
+
+    Raises:
+        ConfigError, InputError, EngineError: one line; what was committed stays, and the same call resumes.
+    """
+    # Determinism: what is remembered depends on what came before.
+    config = config.model_copy(update={"scorer": config.scorer.model_copy(update={"cache": 0})})
+    source = open_source(config.items)
+    probe = RunFolder(run_uri)
+    with Lease(probe.folder) as lease:
+        run = RunFolder.create_or_open(run_uri, describe_job(config, source))
+        if run.description().get("source_sha256") != source.sha256:
+            raise InputError(f"{run_uri}: items.source = {config.items.source!r} has changed since it began; give another --run")
+        run.clean()
+        done = run.manifests[-1].facts["totals"]["ppl_questions"] if run.manifests else 0
+        items = itertools.islice(read_items(source, config.items), done, None)
+        first = next(items, None)
+        if first is None:
+            if not run.manifests:
+                raise InputError(f"items.source = {config.items.source!r}: holds no item; give questions and answers")
+            return run
+        progress(Progress("starting Ray and the scorers", done))
+        with Session(config, [], embeds=False, served=served(config)) as session:
+            _Scoring(config, run, lease, session, progress).run(itertools.chain([first], items))
+    return run
+
+
+class _Scoring:
+    """The loop over waves."""
+
+    def __init__(
+        self,
+        config: PerplexityJobConfig,
+        run: RunFolder,
+        lease: Lease,
+        session: Session,
+        progress: Callable[[Progress], None],
+    ) -> None:
+        self._config, self._run, self._lease, self._session, self._progress = config, run, lease, session, progress
+        self._scorer = _describe(config)
+
+    def run(self, items: Iterator[Item]) -> None:
+        self._same_scorer()
+        waves = Waves[ItemPlan](self._config, [self._session.limiter], self._work, self._finish, self._tell)
+        waves.run(self._run.last_wave + 1, lambda w: self._plan(w, items), lambda _: None)
+
+    def _same_scorer(self) -> None:
+        """All scores of a folder come from the same weights and tokenizer."""
+        before = self._run.manifests[-1].facts["scorer"] if self._run.manifests else self._scorer
+        for name, value in self._scorer.items():
+            if before.get(name) != value:
+                changed = f"its scores have {name} {before.get(name)!r}, new ones would have {value!r}"
+                raise InputError(f"{self._run.uri}: {changed}; give another --run")
+
+    def _plan(self, wave: int, items: Iterator[Item]) -> ItemPlan | None:
+        found = tuple(itertools.islice(items, self._config.waves.size))
+        return ItemPlan(wave, found) if found else None
+
+    def _work(self, plan: ItemPlan) -> Work:
+        return Work(ScoreWorker, (self._config.model_dump_json(),), PPL_ITEMS)
+
+    def _tell(self, phase: str) -> None:
+        done = self._run.manifests[-1].facts["totals"]["ppl_questions"] if self._run.manifests else 0
+        self._progress(Progress(phase, done))
+
+    def _finish(self, plan: ItemPlan, visits: list[Row]) -> None:
+        tables = score_tables(plan.items, visits, self._config.scorer.per_token)
+        previous = self._run.manifests[-1] if self._run.manifests else None
+        self._run.commit(self._lease, tables, {**facts_of(tables, previous), "scorer": self._scorer})
+
+
+def _describe(config: PerplexityJobConfig) -> dict[str, Any]:
+    from ray import serve
+
+    handle = serve.get_deployment_handle(DEPLOYMENT, app_name(config))
+    return dict(handle.describe.remote().result(timeout_s=config.engine.request_timeout_s))
+
+
+def score_tables(items: tuple[Item, ...], visits: list[Row], per_token: bool) -> dict[str, pa.Table]:
+    """Tables of a wave, in order of the source; ``visits`` are of the usable items, in order."""
+    questions: list[Row] = []
+    answers: list[Row] = []
+    scored = iter(visits)
+    for item in items:
+        visit = next(scored) if item.error is None else {"error": item.error}
+        numbers = {name: visit.get(name) for name in ("ppl", "best_ppl", "worst_ppl", "error")}
+        told = visit.get("answers") or [{"error": visit["error"]}] * len(item.answers)
+        row = {"item": item.number, "item_id": item.item_id, "question": item.question, "answers": len(item.answers)}
+        questions.append({**row, **numbers})
+        for n, (text, score) in enumerate(zip(item.answers, told, strict=True)):
+            values = {name: score.get(name) for name in PPL_ANSWERS.names if name not in ("item", "position", "answer")}
+            if not per_token:
+                values["logprobs"] = None
+            answers.append({"item": item.number, "position": n, "answer": text, **values})
+    return {"ppl_questions": table("ppl_questions", questions), "ppl_answers": table("ppl_answers", answers)}
+
+
+def facts_of(tables: dict[str, pa.Table], previous: Manifest | None) -> dict[str, Any]:
+    """What the manifest says of the wave: counts, errors by kind, and running totals."""
+    counts: dict[str, Any] = {name: rows.num_rows for name, rows in tables.items()}
+    errors = [e.split(":")[0] for e in tables["ppl_answers"]["error"].to_pylist() if e is not None]
+    errors += [e.split(":")[0] for e in tables["ppl_questions"]["error"].to_pylist() if e is not None and e.startswith("item:")]
+    counts["tokens"] = sum(n for n in tables["ppl_answers"]["tokens"].to_pylist() if n is not None)
+    before = previous.facts["totals"] if previous else {}
+    totals: dict[str, Any] = {name: before.get(name, 0) + n for name, n in counts.items()}
+    totals["errors"] = dict(sorted((Counter(before.get("errors", {})) + Counter(errors)).items()))
+    return {"counts": {**counts, "errors": dict(sorted(Counter(errors).items()))}, "totals": totals}

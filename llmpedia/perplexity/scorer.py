@@ -1,0 +1,150 @@
+"""The scorer: questions in, scores out, one a question and in order; what cannot be scored is an error in its place."""
+
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any, Self
+
+from llmpedia.engines.checks import check_model
+from llmpedia.engines.packaged import resolve_model
+from llmpedia.errors import EngineError
+from llmpedia.perplexity.backend import Backend, Task
+from llmpedia.perplexity.endpoint_backend import EndpointBackend
+from llmpedia.perplexity.fingerprint import model_fingerprint
+from llmpedia.perplexity.scores import AnswerScore, Question, QuestionScore, score_answer, score_question
+from llmpedia.perplexity.settings import PerplexityConfig
+from llmpedia.perplexity.tokens import Encoded, Encoder, Ids
+from llmpedia.perplexity.torch_backend import TorchBackend
+from llmpedia.perplexity.vllm_backend import VllmBackend
+
+Values = tuple[float, ...]
+
+
+class Remembered:
+    """The last answers' log-probabilities by key; a key holds the model, so scorers may share one."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._values: OrderedDict[str, Values] = OrderedDict()
+
+    def get(self, key: str) -> Values | None:
+        """What is remembered of a key."""
+        if key in self._values:
+            self._values.move_to_end(key)
+        return self._values.get(key)
+
+    def put(self, key: str, values: Values) -> None:
+        """Remember, and forget the oldest."""
+        self._values[key] = values
+        while len(self._values) > self._most:
+            self._values.popitem(last=False)
+
+
+class PerplexityScorer:
+    """Prompt, model and arithmetic in one."""
+
+    def __init__(self, encoder: Encoder, backend: Backend, model: str, longest: int, remembered: Remembered) -> None:
+        """``model``: fingerprint; ``longest``: tokens of context and answer together; ``remembered``: of earlier calls."""
+        self._encoder, self._backend, self._longest, self._remembered = encoder, backend, longest, remembered
+        self._identity = {"model": model, **encoder.describe(), **backend.describe()}
+        # An answer's tokens are in its key, so that of all this only what turns tokens into values needs to be.
+        self._of_values = {"model": model, **backend.describe()}
+
+    @classmethod
+    def load(cls, config: PerplexityConfig) -> Self:
+        """Load the model that ``config.engine`` names; takes as long as that does.
+
+        Raises:
+            ConfigError, EngineError: it cannot be had.
+        """
+        check_model(config, [])
+        encoder = Encoder(_tokenizer(config), config.prompt)
+        backend: Backend
+        if config.engine.kind == "torch":
+            backend = TorchBackend.load(config.engine, config.scorer, encoder.head)
+        elif config.engine.kind == "vllm":
+            backend = VllmBackend(config.engine)
+        else:
+            backend = EndpointBackend(config.engine, config.retries, encoder.encode(Question("Who are you?", ("I",))).context)
+        model = model_fingerprint(config.engine)
+        return cls(encoder, backend, model, config.engine.context_tokens, Remembered(config.scorer.cache))
+
+    def describe(self) -> dict[str, Any]:
+        """What decides the scores: weights, tokenizer, template, prompt, precision, backend."""
+        return dict(self._identity)
+
+    async def ready(self) -> None:
+        """Prove that scores come.
+
+        Raises:
+            EngineError: they do not.
+        """
+        await self._backend.ready()
+
+    async def check_health(self) -> None:
+        """Raises once no more scores can come from this process."""
+        await self._backend.check_health()
+
+    async def score(self, questions: Sequence[Question]) -> list[QuestionScore]:
+        """Scores, one a question in order.
+
+        Raises:
+            EngineError: the model answers nobody.
+        """
+        encoded = [self._encoder.encode(q) for q in questions]
+        scores = [[self._first(q, e, n) for n in range(len(q.answers))] for q, e in zip(questions, encoded, strict=True)]
+        open_places = [(i, [n for n, s in enumerate(row) if s is None]) for i, row in enumerate(scores)]
+        asked = [(i, places) for i, places in open_places if places]
+        tasks = [Task(encoded[i].context, tuple(encoded[i].answers[n].ids for n in places)) for i, places in asked]
+        for (i, places), values in zip(asked, await self._backend.logprobs(tasks) if tasks else [], strict=True):
+            for place, n in enumerate(places):
+                told = values if isinstance(values, str) else values[place]
+                scores[i][n] = self._scored(questions[i].answers[n], encoded[i], n, told)
+        return [score_question([s for s in row if s is not None]) for row in scores]
+
+    def _first(self, question: Question, encoded: Encoded, n: int) -> AnswerScore | None:
+        """The score where no model is needed for it: an error, or a remembered one."""
+        answer, size = encoded.answers[n], len(encoded.context)
+        if answer.error is not None:
+            return AnswerScore(error=answer.error)
+        if not encoded.context:
+            return AnswerScore(
+                error="empty_context: the first token of an answer needs one before it; give a prompt or a question"
+            )
+        if size + len(answer.ids) > self._longest:
+            told = f"{size} tokens and {len(answer.ids)} of the answer are more than engine.context_tokens = {self._longest}"
+            return AnswerScore(size, len(answer.ids), error=f"overlength: {told}")
+        known = self._remembered.get(self._key(encoded.context, answer.ids))
+        return self._scored(question.answers[n], encoded, n, list(known)) if known is not None else None
+
+    def _scored(self, text: str, encoded: Encoded, n: int, told: list[float] | str) -> AnswerScore:
+        answer, size = encoded.answers[n], len(encoded.context)
+        key = self._key(encoded.context, answer.ids)
+        if isinstance(told, str):
+            return AnswerScore(size, len(answer.ids), key=key, error=told)
+        score = score_answer(text, size, answer.merged, told, key)
+        if score.error is None:
+            self._remembered.put(key, tuple(told))
+        return score
+
+    def _key(self, context: Ids, answer: Ids) -> str:
+        whole = json.dumps([self._of_values, context, answer], sort_keys=True)
+        return hashlib.sha256(whole.encode()).hexdigest()
+
+
+def _tokenizer(config: PerplexityConfig) -> Any:
+    """The tokenizer, from disk or the hub.
+
+    Raises:
+        EngineError: it cannot be loaded.
+    """
+    from transformers import AutoTokenizer
+
+    name = config.prompt.tokenizer or config.engine.model
+    try:
+        return AutoTokenizer.from_pretrained(resolve_model(name))
+    except (OSError, ValueError) as e:
+        setting = "prompt.tokenizer" if config.prompt.tokenizer else "engine.model"
+        said = " ".join(str(e).split())[:200]
+        raise EngineError(f"{setting} = {name!r}: its tokenizer cannot be loaded ({said}); give a folder or a cached name") from e

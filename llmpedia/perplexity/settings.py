@@ -1,0 +1,99 @@
+"""Settings of a scoring job, and their defaults. Shared sections (engine, waves, ray, ...) are those of every job."""
+
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from llmpedia.config import JobConfig, Positive, Section, WavesSection, load_mapping, parse_as
+
+
+class ItemsSection(Section):
+    """Questions and answers. ``source``: a JSONL (also .gz, .zst) or Parquet file, or a folder of them, on any filesystem.
+
+    ``question``, ``answers``, ``id``: fields, dotted where nested; null takes ``eval.question``, ``eval.gold_answers`` and
+    ``benchmark_id`` of records in the published form of ElephantBench, else ``question``, ``answers`` and ``id``. An answer is a
+    string or an object with ``value``.
+    """
+
+    source: Annotated[str, Field(min_length=1)]
+    question: str | None = None
+    answers: str | None = None
+    id: str | None = None
+
+
+class PromptSection(Section):
+    """What stands before the answer.
+
+    ``name``: a prompt with ``{question}``, null for the question alone. ``chat``: through the model's chat template with
+    ``options`` (such as ``enable_thinking: false``); else the turns one below the other. ``tokenizer``: null is the model's own.
+    ``score_end``: the end-of-turn token counts as the answer's last.
+    """
+
+    name: str | None = "probe/closed_book"
+    chat: bool = True
+    options: dict[str, Any] = Field(default_factory=dict)
+    tokenizer: str | None = None
+    score_end: bool = False
+
+
+class ScorerSection(Section):
+    """How answers are scored.
+
+    ``batch_tokens``: of one forward pass, padding included. ``share_prefix``: what questions and accounts have in common is
+    computed once, where the model's attention allows it. ``per_token``: keep each token's log-probability. ``threads``: of one
+    replica on a CPU; null shares the cores out evenly. ``cache``: answers a served scorer remembers.
+    """
+
+    batch_tokens: Annotated[int, Field(ge=16)] = 4096
+    share_prefix: bool = True
+    per_token: bool = False
+    threads: Positive | None = None
+    cache: Annotated[int, Field(ge=0)] = 10_000
+
+
+PPL_IDENTITY: dict[str, tuple[str, ...]] = {
+    "items": ("question", "answers", "id"),  # the source's content is compared
+    "prompt": (),
+    "scorer": ("batch_tokens", "share_prefix", "per_token"),
+    "waves": ("size", "rows_per_batch"),
+    "engine": ("kind", "model", "dtype", "context_tokens", "accelerator"),
+}
+
+
+class PerplexityConfig(JobConfig):
+    """What a scorer is told: prompt, scorer and the shared sections."""
+
+    prompt: PromptSection = PromptSection()
+    scorer: ScorerSection = ScorerSection()
+    waves: WavesSection = WavesSection(size=4096, workers=1, rows_per_batch=64)
+
+    identity_keys: ClassVar[dict[str, tuple[str, ...]]] = {k: v for k, v in PPL_IDENTITY.items() if k != "items"}
+    engine_kinds: ClassVar[tuple[str, ...]] = ("torch", "vllm", "openai")
+
+    @property
+    def examples(self) -> bool:
+        """Scoring has no worked examples."""
+        return False
+
+
+class PerplexityJobConfig(PerplexityConfig):
+    """A whole scoring job. See ``configs/ppl*.yaml`` for complete files."""
+
+    items: ItemsSection
+
+    identity_keys: ClassVar[dict[str, tuple[str, ...]]] = PPL_IDENTITY
+
+
+def load_perplexity_config(path: str | Path, overrides: list[str] | None = None) -> PerplexityJobConfig:
+    """Read a YAML file, apply ``a.b=c`` overrides (values are YAML) and check it all.
+
+    Raises:
+        ConfigError: one line; nothing has been started.
+    """
+    config = parse_as(PerplexityJobConfig, load_mapping(path, overrides), str(path))
+    source = config.items.source
+    beside = Path(path).parent / source
+    if "://" in source or Path(source).exists() or not beside.exists():
+        return config
+    return config.model_copy(update={"items": config.items.model_copy(update={"source": str(beside.resolve())})})

@@ -1,0 +1,228 @@
+"""Answers' log-probabilities by transformers: logits where answers stand and nowhere else, in fp32.
+
+What sequences have in common is computed once: the head that all contexts share as a key-value cache, the rest of a question
+once for all its answers, which follow it side by side under a mask that keeps them apart (a tree in one row). That needs a
+model whose every layer is plain causal attention, so it is tried against one row an answer before it is used.
+"""
+
+import asyncio
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from llmpedia.config import EngineSection
+from llmpedia.engines.packaged import resolve_model
+from llmpedia.errors import EngineError
+from llmpedia.perplexity.backend import Logprobs, Task
+from llmpedia.perplexity.settings import ScorerSection
+from llmpedia.perplexity.tokens import Ids
+
+# Nats a token by which two ways of computing one value may differ; a wrong mask moves values by whole nats.
+TOLERANCE = {"float32": 1e-3, "float64": 1e-3, "bfloat16": 0.5, "float16": 0.5}
+_LOGIT_ROWS = 512  # rows of fp32 logits at once: 300 MB at a vocabulary of 150,000
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One row of a forward pass: ``ids`` after the head, ``asked`` (position in the row, token that follows, answer)."""
+
+    task: int
+    ids: Ids
+    positions: tuple[int, ...]
+    segments: tuple[int, ...]  # 0: context; n: the nth answer
+    asked: tuple[tuple[int, int, int], ...]
+
+
+class TorchBackend:
+    """A model in this process."""
+
+    def __init__(self, model: Any, settings: ScorerSection, dtype: str, head: Ids) -> None:
+        """``model``: of transformers, on its device; ``head``: tokens that contexts begin with."""
+        import torch
+
+        self._model, self._settings, self._dtype = model.eval(), settings, dtype
+        self._device = next(model.parameters()).device
+        self._lock = threading.Lock()
+        self._head: Ids = head
+        with torch.inference_mode():
+            self._cache = self._head_cache() if settings.share_prefix and head else None
+            self._shares = settings.share_prefix and self._agrees()
+
+    @classmethod
+    def load(cls, engine: EngineSection, settings: ScorerSection, head: Ids) -> "TorchBackend":
+        """Load ``engine.model``.
+
+        Raises:
+            EngineError: it cannot be loaded.
+        """
+        import torch
+        from transformers import AutoModelForCausalLM
+
+        device = "cpu" if engine.accelerator == "cpu" else "cuda"
+        try:
+            folder = resolve_model(engine.model)
+            model = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, engine.dtype), attn_implementation="sdpa")
+            return cls(model.to(device), settings, engine.dtype, head)
+        except (OSError, ValueError, RuntimeError) as e:
+            said = " ".join(str(e).split())[:300]
+            raise EngineError(f"engine.model = {engine.model!r}: cannot be loaded on {device} ({said})") from e
+
+    def describe(self) -> dict[str, Any]:
+        """What decides the values."""
+        return {"backend": "torch", "dtype": self._dtype, "device": self._device.type, "share_prefix": self._shares}
+
+    async def logprobs(self, tasks: Sequence[Task]) -> list[Logprobs | str]:
+        """See :class:`~llmpedia.perplexity.backend.Backend`; one call at a time computes."""
+        return list(await asyncio.to_thread(self.compute, tasks))
+
+    async def ready(self) -> None:
+        """It is, once it is loaded."""
+
+    async def check_health(self) -> None:
+        """It lives as long as this process."""
+
+    def compute(self, tasks: Sequence[Task]) -> list[Logprobs]:
+        """The same, blocking."""
+        with self._lock:
+            return self._compute(tasks, self._shares)
+
+    def _compute(self, tasks: Sequence[Task], shared: bool) -> list[Logprobs]:
+        import torch
+
+        found: list[Logprobs] = [[[] for _ in task.answers] for task in tasks]
+        with_head = [n for n, t in enumerate(tasks) if shared and self._cache is not None and self._begins(t)]
+        without = sorted(set(range(len(tasks))) - set(with_head))
+        with torch.inference_mode():
+            for numbers, head in ((with_head, len(self._head)), (without, 0)):
+                rows = [row for n in numbers for row in _rows(n, tasks[n], head, shared)]
+                for batch in _batches(rows, self._settings.batch_tokens):
+                    self._score(batch, head, found)
+        return found
+
+    def _begins(self, task: Task) -> bool:
+        return len(task.context) > len(self._head) and task.context[: len(self._head)] == self._head
+
+    def _score(self, rows: list[_Row], head: int, found: list[Logprobs]) -> None:
+        """One forward pass. Rows end together, so that one slice of logits holds all that is asked."""
+        import torch
+
+        length = max(len(row.ids) for row in rows)
+        keep = max(len(row.ids) - row.asked[0][0] for row in rows)
+        ids = torch.zeros(len(rows), length, dtype=torch.long)
+        positions = torch.zeros(len(rows), length, dtype=torch.long)
+        segments = torch.full((len(rows), length), -1)
+        for n, row in enumerate(rows):
+            ids[n, length - len(row.ids) :] = torch.tensor(row.ids)
+            positions[n, length - len(row.ids) :] = torch.tensor(row.positions)
+            segments[n, length - len(row.ids) :] = torch.tensor(row.segments)
+        cache = self._expanded(len(rows)) if head else None
+        logits = self._model(
+            input_ids=ids.to(self._device),
+            position_ids=positions.to(self._device),
+            attention_mask=_mask(segments.to(self._device), head),
+            past_key_values=cache,
+            use_cache=cache is not None,
+            logits_to_keep=keep,
+        ).logits
+        self._read(rows, logits, found)
+
+    def _read(self, rows: list[_Row], logits: Any, found: list[Logprobs]) -> None:
+        import torch
+
+        keep = logits.shape[1]
+        asked = [(n, keep - len(row.ids) + at, token) for n, row in enumerate(rows) for at, token, _ in row.asked]
+        which, at, token = (torch.tensor(column, device=self._device) for column in zip(*asked, strict=True))
+        values: list[float] = []
+        for i in range(0, len(asked), _LOGIT_ROWS):
+            part = slice(i, i + _LOGIT_ROWS)
+            scores = torch.log_softmax(logits[which[part], at[part]].float(), dim=-1)
+            values += scores.gather(1, token[part, None]).squeeze(1).tolist()
+        of = [(row.task, answer) for row in rows for _, _, answer in row.asked]
+        for (task, answer), value in zip(of, values, strict=True):
+            found[task][answer].append(value)
+
+    def _head_cache(self) -> list[tuple[Any, Any]]:
+        import torch
+
+        out = self._model(input_ids=torch.tensor([self._head], device=self._device), use_cache=True, logits_to_keep=1)
+        return [(layer.keys, layer.values) for layer in out.past_key_values.layers if getattr(layer, "keys", None) is not None]
+
+    def _expanded(self, rows: int) -> Any:
+        from transformers import DynamicCache
+
+        assert self._cache is not None
+        return DynamicCache([(k.expand(rows, -1, -1, -1), v.expand(rows, -1, -1, -1)) for k, v in self._cache])
+
+    def _agrees(self) -> bool:
+        """Whether a tree gives what one row an answer gives; not so with recurrent layers or a short attention window."""
+        import torch
+
+        size = int(self._model.get_input_embeddings().weight.shape[0])
+        draw = torch.Generator().manual_seed(0)
+
+        def some(n: int) -> Ids:
+            return tuple(torch.randint(size, (n,), generator=draw).tolist())
+
+        tasks = [Task(self._head + some(n), (some(5), some(9), some(1))) for n in (40, 13)]
+        try:
+            pairs = zip(self._compute(tasks, True), self._compute(tasks, False), strict=True)
+        except (RuntimeError, ValueError, TypeError, IndexError, AttributeError):  # what models say to a mask or cache they lack
+            return False
+        differences = [abs(a - b) for x, y in pairs for p, q in zip(x, y, strict=True) for a, b in zip(p, q, strict=True)]
+        return max(differences) <= TOLERANCE.get(self._dtype, 0.5)
+
+
+def _rows(number: int, task: Task, head: int, shared: bool) -> Iterator[_Row]:
+    """The rows a task takes: one tree, or one an answer."""
+    if shared:
+        yield _row(number, task, head, range(len(task.answers)))
+        return
+    for n in range(len(task.answers)):
+        yield _row(number, task, head, (n,))
+
+
+def _row(number: int, task: Task, head: int, answers: Sequence[int]) -> _Row:
+    """The context after the head, then each answer but for its last token, which predicts nothing that is asked."""
+    ids, asked = list(task.context[head:]), []
+    positions = list(range(head, len(task.context)))
+    segments = [0] * len(ids)
+    last = len(ids) - 1
+    for n in answers:
+        tokens = task.answers[n]
+        asked.append((last, tokens[0], n))
+        asked += [(len(ids) + i, token, n) for i, token in enumerate(tokens[1:])]
+        ids += tokens[:-1]
+        positions += range(len(task.context), len(task.context) + len(tokens) - 1)
+        segments += [n + 1] * (len(tokens) - 1)
+    return _Row(number, tuple(ids), tuple(positions), tuple(segments), tuple(asked))
+
+
+def _batches(rows: list[_Row], tokens: int) -> Iterator[list[_Row]]:
+    """Rows by length, the longest first, so many at a time that the padded batch holds at most ``tokens`` (at least one row)."""
+    ordered = sorted(rows, key=lambda row: (-len(row.ids), row.task, row.asked))
+    batch: list[_Row] = []
+    for row in ordered:
+        if batch and (len(batch) + 1) * len(batch[0].ids) > tokens:
+            yield batch
+            batch = []
+        batch.append(row)
+    if batch:
+        yield batch
+
+
+def _mask(segments: Any, head: int) -> Any:
+    """[rows, 1, length, head + length], true where a token may look: the head, its context, its own answer, never ahead.
+
+    A padded place looks at itself, so that no row of the softmax is empty.
+    """
+    import torch
+
+    length = segments.shape[1]
+    before = torch.ones(length, length, dtype=torch.bool, device=segments.device).tril()
+    mine, theirs = segments[:, :, None], segments[:, None, :]
+    seen = before & (theirs >= 0) & ((theirs == 0) | (theirs == mine))
+    seen = seen | torch.eye(length, dtype=torch.bool, device=segments.device)
+    if head:
+        seen = torch.cat([torch.ones(len(segments), length, head, dtype=torch.bool, device=segments.device), seen], dim=2)
+    return seen[:, None]

@@ -1,0 +1,1 @@
+"""Probing a model's memory with questions on which verified sources disagree (ElephantBench)."""
