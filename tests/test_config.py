@@ -12,8 +12,11 @@ from llmpedia.audit.settings import load_audit_config
 from llmpedia.config import IDENTITY, Config, load_config
 from llmpedia.errors import ConfigError
 from llmpedia.materialize.run import materialize
+from llmpedia.perplexity.settings import load_perplexity_config
+from serving.settings import load_serve_config
 
-CONFIGS = sorted((Path(__file__).parent.parent / "configs").glob("**/*.yaml"))
+# But for the one that Ray Serve reads.
+CONFIGS = sorted(p for p in (Path(__file__).parent.parent / "configs").glob("**/*.yaml") if p.name != "serve-deploy.yaml")
 
 # text, --set overrides, what the one line holds: dotted path, value, rule or way out
 FAULTS = {
@@ -123,7 +126,12 @@ def test_the_path_of_the_titles_is_no_identity(tmp_path):
 
 def load(path):
     """With the class that its kind of job has."""
-    return load_audit_config(path, ["wikipedia.contact=me@x.org"]) if path.name.startswith("audit") else load_config(path)
+    kind = path.name.partition("-")[0].removesuffix(".yaml")
+    if kind == "audit":
+        return load_audit_config(path, ["wikipedia.contact=me@x.org"])
+    if kind == "serve":
+        return load_serve_config({"config": str(path)})
+    return load_perplexity_config(path) if kind == "ppl" else load_config(path)
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda p: p.name)

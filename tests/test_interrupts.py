@@ -107,8 +107,8 @@ def interrupted(driver, run, log: str) -> None:
 
 @pytest.mark.real
 def test_a_walk_terminated_again_and_again_is_the_undisturbed_one(head, engine, tmp_path):
-    """In mid-wave and in mid-commit, as it comes: half a second after each commit, and a quarter later each time."""
-    config, run = write_config(tmp_path, engine, caps={"articles": 45}), tmp_path / "run"
+    """As a commit ends, and a quarter of a second later each time."""
+    config, run = write_config(tmp_path, engine, caps={"articles": 35}), tmp_path / "run"
     assert start_driver(config, tmp_path / "calm", head).wait(200) == 0
     want = fingerprint(tmp_path / "calm")
     for times in range(3):
@@ -158,6 +158,7 @@ sys.exit(cli.job("materialize", "--config", "x.yaml"))
         ("cli.InputError('no such thing')", 2, "exit 2 (bad configuration or input): no such thing"),
         ("AssertionError('rows do not\\nadd up')", 1, "exit 1 (a defect): AssertionError: rows do not add up"),
     ]:
-        done = subprocess.run([sys.executable, "-c", program.format(raises=raises)], env=ENV, capture_output=True, text=True)
+        command = [sys.executable, "-c", program.format(raises=raises)]
+        done = subprocess.run(command, env=ENV, capture_output=True, text=True, check=False)
         assert done.returncode == code
         assert done.stdout.splitlines()[-1].startswith(says)

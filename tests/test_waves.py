@@ -30,7 +30,7 @@ class Job:
         limiter = SimpleNamespace(forget=SimpleNamespace(remote=lambda prefix: None))
         self.waves = waves.Waves(None, [limiter], lambda plan: plan, self._finish, lambda words: None)
 
-    def _stream(self, rows, plan, config):
+    def _stream(self, rows, plan, config, stopped):
         self.writing.add(plan.wave)
         self.most = max(self.most, len(self.writing))
         time.sleep(self.seconds(plan.wave))
@@ -76,3 +76,20 @@ def test_a_failure_of_the_younger_wave_does_not_wait_for_the_older_to_be_written
     assert time.monotonic() - begin < 10
     hold.set()
     assert job.finished == []
+
+
+def test_whoever_waits_for_rows_is_gone_when_a_failure_is_told(monkeypatch):
+    """A thread that is still at work when Ray goes down under it takes the process with it."""
+    job, left = Job(monkeypatch, 4, fails={1}), []
+
+    def _stream(rows, plan, config, stopped):
+        if plan.wave == 0:
+            assert stopped.wait(10)
+            time.sleep(0.3)
+            left.append(plan.wave)
+        yield from job._stream(rows, plan, config, stopped)
+
+    monkeypatch.setattr(waves, "stream", _stream)
+    with pytest.raises(EngineError, match="wave 1 failed"):
+        job.run()
+    assert left == [0]

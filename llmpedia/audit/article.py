@@ -12,10 +12,14 @@ from llmpedia.audit.evidence import USABLE, Evidence, Outcome, Tier
 from llmpedia.audit.passages import render_passages, select_passages
 from llmpedia.audit.settings import AuditConfig, JudgingConfig
 from llmpedia.audit.stages import NOT_ADJUDICATED, Case, ExtractClaims, Judge, Verdict, Written
+from llmpedia.engines.checks import Need
+from llmpedia.prompts import load_prompt
 from llmpedia.stages import Completer, Completion, Reply, Request, ask, completion_row
 from llmpedia.wikitext import Article
 
 Row = dict[str, Any]
+# Of a claim, for a first check that its verdict fits the judge's context.
+_CHARS_A_CLAIM = 200
 
 
 @dataclass(frozen=True)
@@ -140,6 +144,12 @@ def shown(evidence: Evidence, claims: tuple[str, ...], config: JudgingConfig) ->
     texts = [source.text if len(evidence.sources) == 1 else f"{source.title}\n{source.text}" for source in evidence.sources]
     budget, words = config.audit.evidence_chars, config.audit.passage_words
     return render_passages(select_passages("\n\n".join(texts), list(claims), budget, words))
+
+
+def verdict_need(config: JudgingConfig, claims: int) -> Need:
+    """What a verdict on so many claims takes of the judge's context."""
+    chars = config.audit.evidence_chars + claims * _CHARS_A_CLAIM + len(load_prompt("audit/verdict").system)
+    return Need("verdict", chars, config.stage("verdict").max_tokens or 0)
 
 
 def source_line(evidence: Evidence) -> str:

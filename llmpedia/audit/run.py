@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from llmpedia.audit.article import AuditStages, look_up
+from llmpedia.audit.article import AuditStages, look_up, verdict_need
 from llmpedia.audit.evidence import Evidence
 from llmpedia.audit.look_up import cap, names_of
 from llmpedia.audit.sampling import Sampled, articles_of, read_titles, sample
@@ -32,7 +32,6 @@ from llmpedia.tables import table
 
 # An English word with its space, in characters, for a first check that the longest article fits the judge's context.
 _CHARS_A_WORD = 6
-_CHARS_A_CLAIM = 200
 
 
 @dataclass(frozen=True)
@@ -134,12 +133,9 @@ def _same_sources(audited: RunFolder, providers: dict[str, str]) -> None:
 def _needs(config: AuditConfig, run: RunFolder) -> list[Need]:
     """What both stages take of the judge's context, measured on the run's longest article."""
     longest = max(max(run.read("articles", [w], ["words"])["words"].to_pylist(), default=0) for w in range(len(run.manifests)))
-    verdict = config.audit.evidence_chars + config.audit.claims * _CHARS_A_CLAIM
-    prompts = {name: len(load_prompt(f"audit/{name}").system) for name in ("claims", "verdict")}
-    return [
-        Need("claims", longest * _CHARS_A_WORD + prompts["claims"], config.stage("claims").max_tokens or 0),
-        Need("verdict", verdict + prompts["verdict"], config.stage("verdict").max_tokens or 0),
-    ]
+    prompt = len(load_prompt("audit/claims").system)
+    claims = Need("claims", longest * _CHARS_A_WORD + prompt, config.stage("claims").max_tokens or 0)
+    return [claims, verdict_need(config, config.audit.claims)]
 
 
 def _plan(drawn: list[Row], size: int, run: RunFolder, wave: int) -> AuditPlan | None:

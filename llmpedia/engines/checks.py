@@ -2,11 +2,13 @@
 
 import json
 import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from llmpedia.config import JobConfig
+from llmpedia.config import EngineSection, JobConfig
+from llmpedia.engines.node_types import NodeType, offered_types
 from llmpedia.engines.packaged import SCHEME, resolve_model
 from llmpedia.engines.vllm_serve import bundles
 from llmpedia.errors import ConfigError, EngineError
@@ -100,40 +102,58 @@ def _context_of(model_config: dict[str, Any]) -> int | None:
     return int(value) if isinstance(value, int) else None
 
 
-def check_placement(config: JobConfig, nodes: list[dict[str, Any]]) -> None:
-    """Raise unless the least number of replicas can be placed on the nodes that are there.
+def check_placement(
+    config: JobConfig, nodes: list[dict[str, Any]], offered: Callable[[], list[NodeType] | None] = offered_types
+) -> None:
+    """Raise unless the least number of replicas can be placed, on the nodes that are there or that the cluster may add.
 
     Args:
         config: with its engine section.
         nodes: as ``ray.nodes()`` gives them.
+        offered: node types that the cluster may add; asked for only where ``ray.autoscaling`` says that it adds nodes.
 
     Raises:
-        EngineError: naming what is needed and what is available.
+        EngineError: naming what is needed and what is available or offered.
     """
     engine = config.engine
-    if engine.kind not in ("vllm", "torch") or engine.accelerator == "cpu" or config.ray.autoscaling:
+    if engine.kind not in ("vllm", "torch") or engine.accelerator == "cpu":
         return
-    wanted = [key for key in bundles(engine)[0] if key.startswith("accelerator_type:")]
-    free = [
-        int(node["Resources"].get("GPU", 0))
-        for node in nodes
-        if node["Alive"] and all(key in node["Resources"] for key in wanted)
-    ]
-    places = sum(gpus // engine.tensor_parallel for gpus in free)
-    if places < engine.pipeline_parallel * engine.replicas[0]:
-        kind = engine.accelerator if engine.accelerator != "gpu" else "any kind"
-        raise EngineError(
-            f"engine: {engine.replicas[0]} replica(s) of tensor_parallel {engine.tensor_parallel} x pipeline_parallel "
-            f"{engine.pipeline_parallel} need {engine.gpus * engine.replicas[0]} GPUs ({kind}), each tensor-parallel group on "
-            f"one node; available: {_available(nodes)}; lower engine.tensor_parallel or replicas, or set ray.autoscaling to true "
-            "where the cluster adds nodes"
-        )
-
-
-def _available(nodes: list[dict[str, Any]]) -> str:
     alive = [node["Resources"] for node in nodes if node["Alive"]]
-    lines = []
-    for resources in alive:
-        kinds = [key.split(":", 1)[1] for key in resources if key.startswith("accelerator_type:")]
-        lines.append(f"{int(resources.get('GPU', 0))} GPUs{' ' + '/'.join(kinds) if kinds else ''}")
-    return f"{len(lines)} node(s) with {', '.join(lines)}"
+    groups = sum(_groups(resources, engine) for resources in alive)
+    needed = engine.pipeline_parallel * engine.replicas[0]
+    if groups >= needed:
+        return
+    there = f"available: {len(alive)} node(s) with {', '.join(map(_gpus, alive))}"
+    way_out = "lower engine.tensor_parallel or replicas, or set ray.autoscaling to true where the cluster adds nodes"
+    if config.ray.autoscaling:
+        types = offered()
+        if types is None or groups + sum(_groups(t.resources, engine) * _most(t, needed) for t in types) >= needed:
+            return
+        there = f"{there}; offered: {len(types)} node type(s): {', '.join(map(_type, types)) or 'none'}"
+        way_out = "set engine.accelerator, tensor_parallel and replicas to what is offered, or add a node type to the cluster"
+    kind = engine.accelerator if engine.accelerator != "gpu" else "any kind"
+    raise EngineError(
+        f"engine: {engine.replicas[0]} replica(s) of tensor_parallel {engine.tensor_parallel} x pipeline_parallel "
+        f"{engine.pipeline_parallel} need {engine.gpus * engine.replicas[0]} GPUs ({kind}), a CPU beside each, and each "
+        f"tensor-parallel group on one node; {there}; {way_out}"
+    )
+
+
+def _groups(resources: Mapping[str, float], engine: EngineSection) -> int:
+    """Tensor-parallel groups that an empty node with these resources holds."""
+    bundle = bundles(engine)[0]
+    return int(min(resources.get(key, 0) / (amount * engine.tensor_parallel) for key, amount in bundle.items()))
+
+
+def _most(kind: NodeType, needed: int) -> int:
+    return needed if kind.most is None else kind.most
+
+
+def _gpus(resources: Mapping[str, float]) -> str:
+    kinds = [key.split(":", 1)[1] for key in resources if key.startswith("accelerator_type:")]
+    return f"{int(resources.get('GPU', 0))} GPUs{' ' + '/'.join(kinds) if kinds else ''}"
+
+
+def _type(kind: NodeType) -> str:
+    most = "" if kind.most is None else f", at most {kind.most}"
+    return f"{kind.name} ({_gpus(kind.resources)}, {int(kind.resources.get('CPU', 0))} CPUs{most})"

@@ -11,6 +11,8 @@ import logging
 import os
 import time
 import uuid
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from llmpedia.config import EngineSection
@@ -35,6 +37,7 @@ class EngineReplica:
         from vllm import AsyncEngineArgs
         from vllm.v1.engine.async_llm import AsyncLLM
 
+        check_groups(engine_args["tensor_parallel_size"])
         # Resolved here, since this may be another machine than the driver's.
         args = {**engine_args, "model": resolve_model(engine_args["model"])}
         self._engine = AsyncLLM.from_engine_args(AsyncEngineArgs(**args))
@@ -98,19 +101,21 @@ class VllmEngine:
     def __init__(self, config: EngineSection, handle: Any = None) -> None:
         from ray import serve
 
-        self._handle = handle or serve.get_deployment_handle(DEPLOYMENT, app_name(config))
+        self._handle = serve.get_deployment_handle(DEPLOYMENT, app_name(config)) if handle is None else handle
         self._timeout = config.request_timeout_s
 
     async def generate(self, request: Request) -> Completion:
         """See :class:`~llmpedia.engines.base.Engine`. Every failure of the call itself is transient: the replica comes back."""
+        from ray.serve.exceptions import BackPressureError
+
         sampling = {k: v for k, v in json.loads(request.sampling).items() if v is not None and k != "reasoning_effort"}
         constraint = json.loads(request.constraint) if request.constraint else None
         raw = json.dumps({"messages": request.chat(), "constraint": constraint, "sampling": sampling})
         try:
             answer = await asyncio.wait_for(answer_of(self._handle.generate.remote(raw)), self._timeout)
         except Exception as e:
-            full = type(e).__name__ == "BackPressureError"
-            raise TransientError(f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}", rate_limited=full) from e
+            said = f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"
+            raise TransientError(said, rate_limited=isinstance(e, BackPressureError)) from e
         return Completion(**json.loads(answer))
 
     async def close(self) -> None:
@@ -175,6 +180,30 @@ def bundles(config: EngineSection) -> list[dict[str, float]]:
     return [dict(bundle) for _ in range(config.gpus)]
 
 
+def check_groups(tensor_parallel: int) -> None:
+    """In a replica: raise unless each tensor-parallel group of its bundles lies on one node.
+
+    vLLM deals ranks out node by node and does not look. With pipeline stages over nodes of which others hold a part, a group
+    could straddle two, and every layer would wait for the network as long as the engine lives.
+    """
+    import ray
+
+    group = ray.util.get_current_placement_group()
+    if group is not None:
+        whole_groups(ray.util.placement_group_table(group)["bundles_to_node_id"].values(), tensor_parallel)
+
+
+def whole_groups(nodes: Iterable[str], tensor_parallel: int) -> None:
+    """Raise ``EngineError`` unless each node, named once a GPU, holds whole groups."""
+    held = Counter(nodes)
+    if any(n % tensor_parallel for n in held.values()):
+        spread = " + ".join(str(n) for _, n in sorted(held.items()))
+        raise EngineError(
+            f"engine.tensor_parallel = {tensor_parallel}: its GPUs came to lie on {len(held)} nodes as {spread}, which tears a "
+            "group apart; free whole nodes, or set engine.tensor_parallel to what each of them has free"
+        )
+
+
 def start(config: EngineSection) -> bool:
     """Have the engine running; True if it was started here, False if it already ran.
 
@@ -212,8 +241,12 @@ def deploy(name: str, app: Any, timeout_s: float) -> bool:
     serve.start(proxy_location="Disabled")
     if _status(name) == "RUNNING":
         return False
-    serve.run_many([serve.RunTarget(target=app, name=name, route_prefix=None)], wait_for_applications_running=False)
-    _await_running(name, timeout_s)
+    try:
+        serve.run_many([serve.RunTarget(target=app, name=name, route_prefix=None)], wait_for_applications_running=False)
+        _await_running(name, timeout_s)
+    except BaseException:  # one that is interrupted would keep its nodes, and have the cluster add those it waits for
+        serve.delete(name)
+        raise
     return True
 
 
@@ -222,11 +255,12 @@ def _await_running(name: str, timeout_s: float) -> None:
 
     end = time.monotonic() + timeout_s
     while (status := _status(name)) != "RUNNING":
-        if status in ("DEPLOY_FAILED", "UNHEALTHY") or time.monotonic() > end:
+        late = time.monotonic() > end
+        if late or status in ("DEPLOY_FAILED", "UNHEALTHY"):
             app = serve.status().applications[name]
-            words = [app.message, *(d.message for d in app.deployments.values())]
-            serve.delete(name)
-            raise EngineError(f"engine: {name} did not start ({status}): {_last_words(words)}")
+            words = _last_words([app.message, *(d.message for d in app.deployments.values())])
+            within = f" within engine.start_timeout_s = {timeout_s:g}" if late else ""
+            raise EngineError(f"engine: {name} did not start{within} ({status}): {words}")
         time.sleep(0.5)
 
 

@@ -69,6 +69,8 @@ class Session:
         self._stack.close()
 
     def _start_ray(self) -> None:
+        # Read as Ray is imported: no thread that is left over may start a cluster of its own once this one is gone.
+        os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")
         import ray
 
         if ray.is_initialized():

@@ -5,8 +5,10 @@ whatever happened to it; ``fatal`` is set where going on is pointless (engine do
 """
 
 import json
+import threading
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,11 +41,39 @@ class Work:
     schema: pa.Schema
 
 
-def stream(rows: list[Row], work: Work, config: JobConfig) -> Iterator[list[tuple[int, Row]]]:
-    """(subject_id, visit) of rows as they arrive, some at a time.
+_OF_THREAD = threading.local()
+
+
+class EndsWhenStopped:
+    """A callback of Ray Data, which makes one in the thread that begins an execution: ends it as soon as its job is stopped.
+
+    Whoever waits for the next row cannot see that, and a thread still at it when Ray goes down takes the process with it.
+    """
+
+    def __init__(self) -> None:
+        self._stopped: threading.Event = _OF_THREAD.stopped
+
+    def before_execution_starts(self, executor: Any) -> None:
+        """Nothing to do."""
+
+    def on_execution_step(self, executor: Any) -> None:
+        """About ten times a second; what it raises is raised to whoever waits for rows, for whom they end here."""
+        if self._stopped.is_set():
+            raise StopIteration  # any other exception is logged, with its trace, as a defect of Ray's
+
+    def after_execution_succeeds(self, executor: Any) -> None:
+        """Nothing to do."""
+
+    def after_execution_fails(self, executor: Any, error: Exception) -> None:
+        """Nothing to do."""
+
+
+def stream(rows: list[Row], work: Work, config: JobConfig, stopped: threading.Event) -> Iterator[list[tuple[int, Row]]]:
+    """(subject_id, visit) of rows as they arrive, some at a time, until ``stopped``.
 
     Raises:
         EngineError, InputError: a worker met something that ends the run.
+        CancelledError: it was stopped.
     """
     import ray.data
     from ray.util.annotations import RayDeprecationWarning
@@ -53,6 +83,8 @@ def stream(rows: list[Row], work: Work, config: JobConfig) -> Iterator[list[tupl
     context.enable_progress_bars = False
     context.issue_detectors_config.detectors = []
     context.memory_usage_poll_interval_s = None  # reads the whole memory map of each worker every second
+    context.custom_execution_callback_classes = [EndsWhenStopped]
+    _OF_THREAD.stopped = stopped
     size = config.waves.rows_per_batch
     blocks = [pa.Table.from_pylist(rows[i : i + size], schema=work.schema) for i in range(0, len(rows), size)]
     open_batches = batches_in_flight(config)
@@ -70,6 +102,8 @@ def stream(rows: list[Row], work: Work, config: JobConfig) -> Iterator[list[tupl
     )
     for batch in visits.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
         yield [_visit(row) for row in batch.to_pylist()]
+    if stopped.is_set():
+        raise CancelledError
 
 
 def _visit(row: Row) -> tuple[int, Row]:

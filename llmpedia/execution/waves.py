@@ -14,6 +14,7 @@ from llmpedia.execution.clients import client_name
 from llmpedia.execution.stream import Row, Work, in_order, stream
 
 _AT_ONCE = 2  # a third wave would be planned from what the first of them has yet to commit
+_LEAVE_S = 5.0  # for the threads of waves to leave Ray before it goes down under them
 
 
 class Plan(Protocol):
@@ -68,19 +69,20 @@ class Waves(Generic[P]):
             EngineError, InputError: whatever a wave met; a commit that has begun is finished.
         """
         pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="wave")
+        under_way: deque[Future[None]] = deque()
         try:
-            self._loop(pool, first, plan)
+            self._loop(pool, under_way, first, plan)
         except BaseException as e:
             self._stopped.set()
             give_up(isinstance(e, KeyboardInterrupt))
             with self._turn:
                 pass
+            wait(under_way, _LEAVE_S)
             raise
         finally:
-            pool.shutdown(wait=False)  # what is left waits for Ray, which ends with the session
+            pool.shutdown(wait=False)
 
-    def _loop(self, pool: ThreadPoolExecutor, wave: int, plan: Callable[[int], P | None]) -> None:
-        under_way: deque[Future[None]] = deque()
+    def _loop(self, pool: ThreadPoolExecutor, under_way: deque[Future[None]], wave: int, plan: Callable[[int], P | None]) -> None:
         while True:
             planned = plan(wave) if len(under_way) < _AT_ONCE else None
             if planned is not None:
@@ -107,7 +109,7 @@ class Waves(Generic[P]):
         if self._stopped.is_set():  # reading the rows took its time; nothing may start on a session that has ended
             raise CancelledError
         self._progress(plan, 0, len(rows))
-        for some in stream(rows, self._work(plan), self._config):
+        for some in stream(rows, self._work(plan), self._config, self._stopped):
             if self._stopped.is_set():
                 raise CancelledError
             found.update(some)

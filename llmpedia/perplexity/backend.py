@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from llmpedia.perplexity.tokens import Ids
+Ids = tuple[int, ...]
 
 
 @dataclass(frozen=True)

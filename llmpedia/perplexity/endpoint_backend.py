@@ -13,8 +13,7 @@ from llmpedia.config import EngineSection, RetriesSection
 from llmpedia.engines.base import TransientError
 from llmpedia.engines.openai import Endpoint, error_message
 from llmpedia.errors import EngineError
-from llmpedia.perplexity.backend import Logprobs, Task
-from llmpedia.perplexity.tokens import Ids
+from llmpedia.perplexity.backend import Ids, Logprobs, Task
 
 _WAYS: tuple[dict[str, Any], ...] = ({"prompt_logprobs": 0}, {"echo": True, "logprobs": 1})
 _SAME = 0.05  # nats; servers in half precision do not repeat themselves to the last bit

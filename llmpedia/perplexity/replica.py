@@ -1,6 +1,7 @@
 """A scorer in a Ray Serve deployment: what a scoring job streams to, and what the scoring endpoint is made of."""
 
 import asyncio
+import hashlib
 import json
 import os
 from dataclasses import asdict
@@ -72,8 +73,14 @@ def placement(config: PerplexityConfig) -> dict[str, Any]:
 
 
 def app_name(config: PerplexityConfig) -> str:
-    """Serve application of a job's scorers."""
-    return f"{vllm_serve.app_name(config.engine)}-scorer"
+    """Serve application of a job's scorers; a restarted job finds it by its settings, and no other job does."""
+    settings = hashlib.sha256(_settings(config).encode()).hexdigest()
+    return f"{vllm_serve.app_name(config.engine)}-scorer-{settings[:12]}"
+
+
+def _settings(config: PerplexityConfig) -> str:
+    """What a replica is told: all but the items."""
+    return config.model_dump_json(exclude={"items"})
 
 
 def served(config: PerplexityConfig) -> Served:
@@ -96,7 +103,7 @@ def _start(config: PerplexityConfig) -> bool:
         graceful_shutdown_timeout_s=10,
         **placement(config),
     )
-    return vllm_serve.deploy(app_name(config), replica.bind(config.model_dump_json(exclude={"items"})), config.engine.start_timeout_s)
+    return vllm_serve.deploy(app_name(config), replica.bind(_settings(config)), config.engine.start_timeout_s)
 
 
 def _stop(config: PerplexityConfig) -> None:

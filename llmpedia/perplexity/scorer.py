@@ -9,12 +9,12 @@ from typing import Any, Self
 from llmpedia.engines.checks import check_model
 from llmpedia.engines.packaged import resolve_model
 from llmpedia.errors import EngineError
-from llmpedia.perplexity.backend import Backend, Task
+from llmpedia.perplexity.backend import Backend, Ids, Task
 from llmpedia.perplexity.endpoint_backend import EndpointBackend
 from llmpedia.perplexity.fingerprint import model_fingerprint
 from llmpedia.perplexity.scores import AnswerScore, Question, QuestionScore, score_answer, score_question
 from llmpedia.perplexity.settings import PerplexityConfig
-from llmpedia.perplexity.tokens import Encoded, Encoder, Ids
+from llmpedia.perplexity.tokens import Encoded, Encoder
 from llmpedia.perplexity.torch_backend import TorchBackend
 from llmpedia.perplexity.vllm_backend import VllmBackend
 
@@ -62,7 +62,7 @@ class PerplexityScorer:
         encoder = Encoder(_tokenizer(config), config.prompt)
         backend: Backend
         if config.engine.kind == "torch":
-            backend = TorchBackend.load(config.engine, config.scorer, encoder.head)
+            backend = _torch(config, encoder.head)
         elif config.engine.kind == "vllm":
             backend = VllmBackend(config.engine)
         else:
@@ -148,3 +148,22 @@ def _tokenizer(config: PerplexityConfig) -> Any:
         setting = "prompt.tokenizer" if config.prompt.tokenizer else "engine.model"
         said = " ".join(str(e).split())[:200]
         raise EngineError(f"{setting} = {name!r}: its tokenizer cannot be loaded ({said}); give a folder or a cached name") from e
+
+
+def _torch(config: PerplexityConfig, head: Ids) -> TorchBackend:
+    """The model in this process.
+
+    Raises:
+        EngineError: it cannot be loaded.
+    """
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    engine, device = config.engine, "cpu" if config.engine.accelerator == "cpu" else "cuda"
+    try:
+        dtype = getattr(torch, engine.dtype)
+        model = AutoModelForCausalLM.from_pretrained(resolve_model(engine.model), dtype=dtype, attn_implementation="sdpa")
+        return TorchBackend(model.to(device), head, config.scorer.batch_tokens, config.scorer.share_prefix)
+    except (AttributeError, OSError, ValueError, RuntimeError) as e:
+        said = " ".join(str(e).split())[:300]
+        raise EngineError(f"engine.model = {engine.model!r}: cannot be loaded as {engine.dtype} on {device} ({said})") from e

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from llmpedia.errors import ConfigError
+from llmpedia.perplexity.backend import Ids
 from llmpedia.perplexity.scores import Question
 from llmpedia.perplexity.settings import PromptSection
 from llmpedia.prompts import load_prompt
-
-Ids = tuple[int, ...]
 
 
 @dataclass(frozen=True)

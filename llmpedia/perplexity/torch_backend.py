@@ -11,12 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from llmpedia.config import EngineSection
-from llmpedia.engines.packaged import resolve_model
-from llmpedia.errors import EngineError
-from llmpedia.perplexity.backend import Logprobs, Task
-from llmpedia.perplexity.settings import ScorerSection
-from llmpedia.perplexity.tokens import Ids
+from llmpedia.perplexity.backend import Ids, Logprobs, Task
 
 # Nats a token by which two ways of computing one value may differ; a wrong mask moves values by whole nats.
 TOLERANCE = {"float32": 1e-3, "float64": 1e-3, "bfloat16": 0.5, "float16": 0.5}
@@ -35,38 +30,22 @@ class _Row:
 
 
 class TorchBackend:
-    """A model in this process."""
+    """A model in this process. Needs torch and transformers alone."""
 
-    def __init__(self, model: Any, settings: ScorerSection, dtype: str, head: Ids) -> None:
-        """``model``: of transformers, on its device; ``head``: tokens that contexts begin with."""
-        import torch
+    def __init__(self, model: Any, head: Ids, batch_tokens: int, share_prefix: bool) -> None:
+        """``model``: of transformers, on its device; ``head``: tokens that contexts begin with.
 
-        self._model, self._settings, self._dtype = model.eval(), settings, dtype
-        self._device = next(model.parameters()).device
-        self._lock = threading.Lock()
-        self._head: Ids = head
-        with torch.inference_mode():
-            self._cache = self._head_cache() if settings.share_prefix and head else None
-            self._shares = settings.share_prefix and self._agrees()
-
-    @classmethod
-    def load(cls, engine: EngineSection, settings: ScorerSection, head: Ids) -> "TorchBackend":
-        """Load ``engine.model``.
-
-        Raises:
-            EngineError: it cannot be loaded.
+        ``batch_tokens``: of one forward pass, padding included; ``share_prefix``: where the model's attention allows it.
         """
         import torch
-        from transformers import AutoModelForCausalLM
 
-        device = "cpu" if engine.accelerator == "cpu" else "cuda"
-        try:
-            folder = resolve_model(engine.model)
-            model = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, engine.dtype), attn_implementation="sdpa")
-            return cls(model.to(device), settings, engine.dtype, head)
-        except (OSError, ValueError, RuntimeError) as e:
-            said = " ".join(str(e).split())[:300]
-            raise EngineError(f"engine.model = {engine.model!r}: cannot be loaded on {device} ({said})") from e
+        self._model, self._batch_tokens, self._head = model.eval(), batch_tokens, head
+        self._device = next(model.parameters()).device
+        self._dtype = str(model.dtype).removeprefix("torch.")
+        self._lock = threading.Lock()
+        with torch.inference_mode():
+            self._cache = self._head_cache() if share_prefix and head else None
+            self._shares = share_prefix and self._agrees()
 
     def describe(self) -> dict[str, Any]:
         """What decides the values."""
@@ -96,51 +75,55 @@ class TorchBackend:
         with torch.inference_mode():
             for numbers, head in ((with_head, len(self._head)), (without, 0)):
                 rows = [row for n in numbers for row in _rows(n, tasks[n], head, shared)]
-                for batch in _batches(rows, self._settings.batch_tokens):
-                    self._score(batch, head, found)
+                for batch in _batches(rows, self._batch_tokens):
+                    self._trees(batch, head, found) if shared else self._plain(batch, found)
         return found
 
     def _begins(self, task: Task) -> bool:
         return len(task.context) > len(self._head) and task.context[: len(self._head)] == self._head
 
-    def _score(self, rows: list[_Row], head: int, found: list[Logprobs]) -> None:
-        """One forward pass. Rows end together, so that one slice of logits holds all that is asked."""
-        import torch
-
-        length = max(len(row.ids) for row in rows)
-        keep = max(len(row.ids) - row.asked[0][0] for row in rows)
-        ids = torch.zeros(len(rows), length, dtype=torch.long)
-        positions = torch.zeros(len(rows), length, dtype=torch.long)
-        segments = torch.full((len(rows), length), -1)
-        for n, row in enumerate(rows):
-            ids[n, length - len(row.ids) :] = torch.tensor(row.ids)
-            positions[n, length - len(row.ids) :] = torch.tensor(row.positions)
-            segments[n, length - len(row.ids) :] = torch.tensor(row.segments)
+    def _trees(self, rows: list[_Row], head: int, found: list[Logprobs]) -> None:
+        """One forward pass of rows that hold all answers of a task."""
         cache = self._expanded(len(rows)) if head else None
-        logits = self._model(
-            input_ids=ids.to(self._device),
-            position_ids=positions.to(self._device),
-            attention_mask=_mask(segments.to(self._device), head),
-            past_key_values=cache,
-            use_cache=cache is not None,
-            logits_to_keep=keep,
-        ).logits
-        self._read(rows, logits, found)
+        mask = _mask(self._padded([row.segments for row in rows], -1), head)
+        positions = self._padded([row.positions for row in rows], 0)
+        self._read(rows, found, position_ids=positions, attention_mask=mask, past_key_values=cache, use_cache=cache is not None)
 
-    def _read(self, rows: list[_Row], logits: Any, found: list[Logprobs]) -> None:
+    def _plain(self, rows: list[_Row], found: list[Logprobs]) -> None:
+        """One forward pass of the model as it is; what pads a row comes after it, where no causal model looks."""
+        self._read(rows, found, use_cache=False)
+
+    def _padded(self, rows: list[Ids], value: int) -> Any:
         import torch
 
-        keep = logits.shape[1]
-        asked = [(n, keep - len(row.ids) + at, token) for n, row in enumerate(rows) for at, token, _ in row.asked]
+        length = max(map(len, rows))
+        return torch.tensor([row + (value,) * (length - len(row)) for row in rows], device=self._device)
+
+    def _read(self, rows: list[_Row], found: list[Logprobs], **inputs: Any) -> None:
+        """Run the model and take the values that are asked out of its logits."""
+        import torch
+
+        asked = [(n, at, token) for n, row in enumerate(rows) for at, token, _ in row.asked]
         which, at, token = (torch.tensor(column, device=self._device) for column in zip(*asked, strict=True))
+        logits = self._logits(which, at, {"input_ids": self._padded([row.ids for row in rows], 0), **inputs})
         values: list[float] = []
         for i in range(0, len(asked), _LOGIT_ROWS):
-            part = slice(i, i + _LOGIT_ROWS)
-            scores = torch.log_softmax(logits[which[part], at[part]].float(), dim=-1)
-            values += scores.gather(1, token[part, None]).squeeze(1).tolist()
+            scores = torch.log_softmax(logits[i : i + _LOGIT_ROWS].float(), dim=-1)
+            values += scores.gather(1, token[i : i + _LOGIT_ROWS, None]).squeeze(1).tolist()
         of = [(row.task, answer) for row in rows for _, _, answer in row.asked]
         for (task, answer), value in zip(of, values, strict=True):
             found[task][answer].append(value)
+
+    def _logits(self, which: Any, at: Any, inputs: dict[str, Any]) -> Any:
+        """[asked, vocabulary]. The model's last matrix sees the asked places alone; what it does after that it still does."""
+        last = self._model.get_output_embeddings()
+        hook = last.register_forward_pre_hook(lambda _, hidden: (hidden[0][which, at],)) if last is not None else None
+        try:
+            logits = self._model(**inputs).logits
+        finally:
+            if hook is not None:
+                hook.remove()
+        return logits if logits.dim() == 2 else logits[which, at]
 
     def _head_cache(self) -> list[tuple[Any, Any]]:
         import torch

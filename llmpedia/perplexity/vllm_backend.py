@@ -14,8 +14,7 @@ from typing import Any
 from llmpedia.config import EngineSection
 from llmpedia.engines.packaged import resolve_model
 from llmpedia.engines.vllm_serve import engine_args
-from llmpedia.perplexity.backend import Logprobs, Task
-from llmpedia.perplexity.tokens import Ids
+from llmpedia.perplexity.backend import Ids, Logprobs, Task
 
 _STEP_TOKENS = 2048
 _MEMORY = 0.85
