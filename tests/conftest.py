@@ -4,6 +4,7 @@ import os
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("RAY_AUTH_MODE", "disabled")
+os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")  # threads of Ray Serve ask on after ray.shutdown, and would start a Ray
 
 import pytest
 from harness import Head, ScriptedEngine

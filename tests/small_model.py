@@ -37,7 +37,12 @@ def encoder(prompt: PromptSection = PLAIN) -> Encoder:
 
 def backend(prompt: PromptSection = PLAIN, dtype: str = "float32", **settings) -> TorchBackend:
     asked = ScorerSection(**settings)
-    return TorchBackend(model(dtype), encoder(prompt).head, asked.batch_tokens, asked.share_prefix)
+    return _backend(encoder(prompt).head, dtype, asked.batch_tokens, asked.share_prefix)
+
+
+@cache
+def _backend(head, dtype: str, batch_tokens: int, share_prefix: bool) -> TorchBackend:
+    return TorchBackend(model(dtype), head, batch_tokens, share_prefix)
 
 
 def scorer(prompt: PromptSection = PLAIN, name: str = "smollm2", remembered: Remembered | None = None, **settings):

@@ -220,4 +220,4 @@ def test_whole_groups_pass(nodes):
 def test_a_group_that_came_to_lie_on_two_nodes_is_refused():
     with pytest.raises(EngineError) as caught:
         whole_groups("a" * 6 + "b" * 6 + "c" * 4, 8)
-    one_line(caught, "engine.tensor_parallel = 8", "on 3 nodes as 6 + 6 + 4", "free whole nodes")
+    one_line(caught, "engine.tensor_parallel = 8", "on 3 nodes as 4 + 6 + 6", "free whole nodes")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from harness import ENV
 from ray.core.generated import autoscaler_pb2
 
 from llmpedia.engines import node_types
@@ -90,3 +91,16 @@ def test_the_ray_cluster_of_the_shipped_manifest(monkeypatch, tmp_path):
 def test_a_head_without_an_autoscaler_says_so(monkeypatch):
     monkeypatch.delenv("RAY_CLUSTER_NAME", raising=False)
     assert "without --autoscaling-config" in read_on_head("127.0.0.1:1")
+
+
+@pytest.mark.real
+def test_on_a_cluster_that_does_not_grow_they_are_unknown_and_that_is_said(head):
+    program = f"""
+import ray
+from llmpedia.engines.node_types import offered_types
+ray.init({head.address!r}, log_to_driver=False, logging_level="ERROR")
+print(offered_types())
+"""
+    done = subprocess.run([sys.executable, "-c", program], env=ENV, capture_output=True, text=True, timeout=100, check=True)
+    assert done.stdout.splitlines()[-1] == "None"
+    assert "ray.autoscaling = true: node types cannot be read (the head was started without --autoscaling-config" in done.stderr

@@ -197,7 +197,7 @@ def whole_groups(nodes: Iterable[str], tensor_parallel: int) -> None:
     """Raise ``EngineError`` unless each node, named once a GPU, holds whole groups."""
     held = Counter(nodes)
     if any(n % tensor_parallel for n in held.values()):
-        spread = " + ".join(str(n) for _, n in sorted(held.items()))
+        spread = " + ".join(map(str, sorted(held.values())))
         raise EngineError(
             f"engine.tensor_parallel = {tensor_parallel}: its GPUs came to lie on {len(held)} nodes as {spread}, which tears a "
             "group apart; free whole nodes, or set engine.tensor_parallel to what each of them has free"
@@ -259,9 +259,19 @@ def _await_running(name: str, timeout_s: float) -> None:
         if late or status in ("DEPLOY_FAILED", "UNHEALTHY"):
             app = serve.status().applications[name]
             words = _last_words([app.message, *(d.message for d in app.deployments.values())])
-            within = f" within engine.start_timeout_s = {timeout_s:g}" if late else ""
-            raise EngineError(f"engine: {name} did not start{within} ({status}): {words}")
+            if late:
+                words = "its GPUs are still waited for; ray status tells what for" if _unplaced(name) else words
+                raise EngineError(f"engine: {name} did not start within engine.start_timeout_s = {timeout_s:g}: {words}")
+            raise EngineError(f"engine: {name} did not start ({status}): {words}")
         time.sleep(0.5)
+
+
+def _unplaced(name: str) -> bool:
+    """Whether a placement group of the application's replicas has yet to find its nodes."""
+    import ray
+
+    groups = ray.util.placement_group_table().values()
+    return any(g["state"] == "PENDING" and g["name"].startswith(f"SERVE_REPLICA::{name}#") for g in groups)
 
 
 def _last_words(messages: list[str]) -> str:

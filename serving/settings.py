@@ -1,0 +1,195 @@
+"""Settings of the served application, and their defaults. Complete files: ``configs/serve*.yaml``."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from llmpedia.audit.settings import JudgingConfig, JudgingSection
+from llmpedia.config import (
+    EngineSection,
+    JobConfig,
+    Positive,
+    RetriesSection,
+    Section,
+    StageName,
+    StageSection,
+    load_mapping,
+    parse_as,
+)
+from llmpedia.errors import ConfigError
+from llmpedia.perplexity.settings import PerplexityConfig, PromptSection, ScorerSection
+from llmpedia.probe.settings import GradingSection, ProbeConfig
+
+Seconds = Annotated[float, Field(gt=0.0)]
+_JUDGING = ("verdict", "grade")
+
+
+class AuthSection(Section):
+    """Who may ask. ``keys_env``: environment variable with one key or several, separated by commas.
+
+    ``disabled``: anybody may; the application then starts on loopback only, and answers to loopback only.
+    """
+
+    keys_env: Annotated[str, Field(min_length=1)] = "LLMPEDIA_SERVE_KEYS"
+    disabled: bool = False
+
+
+class LimitsSection(Section):
+    """The most that one request may hold. ``text_chars``: of any text but evidence; ``completion_tokens``: of a chat answer."""
+
+    body_bytes: Annotated[int, Field(ge=1024)] = 2_000_000
+    items: Positive = 64
+    answers: Positive = 32
+    accounts: Positive = 32
+    claims: Annotated[int, Field(ge=1, le=50)] = 10
+    evidence: Positive = 16
+    messages: Positive = 64
+    text_chars: Positive = 20_000
+    evidence_chars: Positive = 400_000
+    completion_tokens: Positive = 4096
+
+
+class QueueSection(Section):
+    """What one ingress replica holds at once, for the judge and for the scorer each; one request more is refused with 503.
+
+    ``timeout_s``: a request's whole time, then 504. ``retry_after_s``: what refused clients are told to wait.
+    """
+
+    max_queued: Positive = 64
+    timeout_s: Seconds = 120.0
+    retry_after_s: Positive = 2
+
+
+class BatchingSection(Section):
+    """Questions that the scorer works on together, of whatever requests: as many as there are after ``wait_s``.
+
+    ``batches``: at a time; while the model works on one the next is tokenized, so two keep it busy. A batch that has begun is
+    finished although nobody waits for it any more, so its size is also what an abandoned request can cost.
+    """
+
+    questions: Positive = 16
+    wait_s: Annotated[float, Field(ge=0.0)] = 0.01
+    batches: Positive = 2
+
+
+class ReplicasSection(Section):
+    """Processes. ``ingress``: ``[least, most]``; judge and scorer have theirs in ``engine.replicas``.
+
+    ``ingress_load``, ``scorer_load``: requests a replica above which more are started (a judge's: ``engine.sequences``).
+    ``upscale_s``, ``downscale_s``: how long there must be more or fewer of them.
+    """
+
+    ingress: tuple[Positive, Positive] = (1, 1)
+    ingress_load: Positive = 32
+    scorer_load: Positive = 16
+    upscale_s: Annotated[float, Field(ge=0.0)] = 10.0
+    downscale_s: Annotated[float, Field(ge=0.0)] = 300.0
+
+    @field_validator("ingress", mode="before")
+    @classmethod
+    def _pair(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.ingress[0] > self.ingress[1]:
+            raise ValueError(f"ingress: {list(self.ingress)}: [least, most]; put the smaller number first")
+        return self
+
+
+class JudgeSection(Section):
+    """The judge of verify and grade, and what chat is passed to. The keys are those of an audit and of a probe."""
+
+    engine: EngineSection = EngineSection()
+    stages: dict[StageName, StageSection] = Field(default_factory=dict)
+    retries: RetriesSection = RetriesSection(attempts=3, first_wait_s=0.5, max_wait_s=5.0)
+    evidence_chars: Annotated[int, Field(ge=500)] = 24_000
+    passage_words: Annotated[int, Field(ge=20)] = 120
+    examples: bool = False
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.engine.kind not in ("openai", "vllm"):
+            raise ValueError(f"engine.kind: {self.engine.kind!r}: a served judge answers at once; use openai or vllm")
+        strange = set(self.stages) - set(_JUDGING)
+        if strange:
+            raise ValueError(f"stages.{min(strange)}: is not served; use {' or '.join(_JUDGING)}")
+        _checked(self.judging)
+        _checked(self.grading)
+        return self
+
+    def judging(self) -> JudgingConfig:
+        """As an audit is told."""
+        audit = JudgingSection(evidence_chars=self.evidence_chars, passage_words=self.passage_words, examples=self.examples)
+        return JudgingConfig(engine=self.engine, stages=self._stages("verdict"), retries=self.retries, audit=audit)
+
+    def grading(self) -> ProbeConfig:
+        """As a probe is told."""
+        grading = GradingSection(examples=self.examples)
+        return ProbeConfig(engine=self.engine, stages=self._stages("grade"), retries=self.retries, grading=grading)
+
+    def _stages(self, name: StageName) -> dict[StageName, StageSection]:
+        return {name: self.stages[name]} if name in self.stages else {}
+
+
+class PerplexitySection(Section):
+    """The scorer; the keys are those of a scoring job."""
+
+    engine: EngineSection = EngineSection(kind="torch", dtype="float32")
+    prompt: PromptSection = PromptSection()
+    scorer: ScorerSection = ScorerSection()
+    retries: RetriesSection = RetriesSection(attempts=3, first_wait_s=0.5, max_wait_s=5.0)
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        _checked(self.config)
+        return self
+
+    def config(self) -> PerplexityConfig:
+        """As a scoring job is told."""
+        return PerplexityConfig(engine=self.engine, prompt=self.prompt, scorer=self.scorer, retries=self.retries)
+
+
+def _checked(made: Callable[[], JobConfig]) -> None:
+    """Pass on what a job says of the settings, in one line."""
+    try:
+        made()
+    except ValidationError as e:
+        raise ValueError(e.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")) from e
+
+
+class ServeConfig(Section):
+    """The whole application. A part that is null is not served, and its routes say so with 501."""
+
+    auth: AuthSection = AuthSection()
+    limits: LimitsSection = LimitsSection()
+    queue: QueueSection = QueueSection()
+    batching: BatchingSection = BatchingSection()
+    replicas: ReplicasSection = ReplicasSection()
+    judge: JudgeSection | None = None
+    perplexity: PerplexitySection | None = None
+
+    @model_validator(mode="after")
+    def _some(self) -> Self:
+        if self.judge is None and self.perplexity is None:
+            raise ValueError("judge: null: nothing would be served; set judge, perplexity or both")
+        return self
+
+
+def load_serve_config(args: Mapping[str, Any]) -> ServeConfig:
+    """What ``serve run serving.app:build config=FILE a.b=c ...`` gives.
+
+    ``revision``: any value; Serve reads a changed file anew only if the arguments differ from those of the last time.
+
+    Raises:
+        ConfigError: one line; nothing has been started.
+    """
+    path = args.get("config")
+    if not isinstance(path, str):
+        raise ConfigError("config: missing; serve run serving.app:build config=configs/serve.yaml")
+    settings = {key: value for key, value in args.items() if key not in ("config", "revision")}
+    overrides = [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in settings.items()]
+    return parse_as(ServeConfig, load_mapping(Path(path), overrides), path)
