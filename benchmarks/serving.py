@@ -12,7 +12,9 @@ must be answered (200) or refused (503, 504). Memory is the proportional set siz
 
 import argparse
 import asyncio
+import logging
 import os
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -25,13 +27,13 @@ import aiohttp
 import psutil
 import yaml
 from perplexity import questions
-from rehearsed import BASE, world
+from rehearsed import BASE, ROOT, world
 
 from llmpedia.perplexity.scores import Question, QuestionScore
 
 PORT = int(os.environ.get("SERVE_PORT", "8792"))
 URL = f"http://127.0.0.1:{PORT}"
-TURNS = 2
+TURNS = 6
 PER_REQUEST, OPEN = 4, 24
 JUDGE_S, JUDGE_AT_ONCE = 0.25, 10
 VERIFY = {
@@ -66,7 +68,10 @@ def start(folder: Path, file: Path) -> None:
     ray.init(
         address="local", num_cpus=8, include_dashboard=False, _temp_dir=str(folder), log_to_driver=False, logging_level="ERROR"
     )
-    serve.start(http_options={"host": "127.0.0.1", "port": PORT}, logging_config={"enable_access_log": False})
+    logging.getLogger("ray.serve").setLevel(logging.ERROR)
+    serve.start(
+        http_options={"host": "127.0.0.1", "port": PORT}, logging_config={"enable_access_log": False, "log_level": "ERROR"}
+    )
     serve.run(build({"config": str(file)}), name="bench", route_prefix="/")
 
 
@@ -106,8 +111,8 @@ class Scoring:
 
 async def side_by_side(scoring: Scoring, asked: Sequence[Question]) -> dict[str, Any]:
     """Items a second of both, in turns, and how far their values are apart."""
-    await scoring.alone(asked[:8])
-    await scoring.served(asked[:8])
+    for warm in (scoring.alone, scoring.served):
+        await warm(asked[:32])
     seconds, values = {"alone": 0.0, "served": 0.0}, {"alone": list[float | None](), "served": list[float | None]()}
     size = len(asked) // TURNS
     for turn in range(TURNS):
@@ -217,6 +222,7 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=10_000)
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()
+    sys.path[0] = str(ROOT)  # in this file's folder `serving` is this file, for Ray's workers too
     with tempfile.TemporaryDirectory(prefix="lp-bench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         file = folder / "serve.yaml"

@@ -4,7 +4,7 @@ import argparse
 import time
 from pathlib import Path
 
-from llmpedia.errors import EXIT_DONE
+from llmpedia.errors import EXIT_DONE, EXIT_FINDING
 from llmpedia.progress import progress_bar
 
 
@@ -41,4 +41,7 @@ def _ppl(args: argparse.Namespace) -> int:
     print(f"run {run_uri}: {totals['ppl_questions']} questions, {totals['ppl_answers']} answers, {totals['tokens']} tokens")
     print(f"not scored: {failed}")
     print(f"{time.monotonic() - started:.0f} s; scores: {run_uri}/tables/ppl_questions; next: llmpedia verify {run_uri}")
+    if sum(totals["errors"].values()) >= max(totals["ppl_answers"], totals["ppl_questions"]):
+        print("nothing was scored: see the error column of the tables")
+        return EXIT_FINDING
     return EXIT_DONE

@@ -78,7 +78,7 @@ def _ingress(config: ServeConfig) -> Any:
         max_ongoing_requests=most,
         backpressure_config=BackpressureConfig(retry_after_s=config.queue.retry_after_s),
         autoscaling_config=_scaling(config, config.replicas.ingress, config.replicas.ingress_load),
-        ray_actor_options={"num_cpus": 0.5},
+        ray_actor_options={"num_cpus": 0},  # so that two models fit on two cores
         **{**_patience(config), "max_queued_requests": most},
     )
 

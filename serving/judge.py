@@ -105,7 +105,9 @@ class ServedJudge:
         try:
             return await self._client.tried(lambda: self.engine.chat(request, response_format))
         except TransientError as e:
-            raise RefusalError(503, "engine", f"the engine does not answer ({e}); ask again later", {"Retry-After": "5"}) from e
+            log.warning("the engine does not answer: %s", e)
+            message = f"the engine does not answer in {self.section.retries.attempts} tries; ask again later"
+            raise RefusalError(503, "engine", message, {"Retry-After": "5"}) from e
 
     def models(self) -> list[str]:
         """Models that may be asked: the engine's and the stages' own."""

@@ -101,7 +101,10 @@ class ReplicasSection(Section):
 
 
 class JudgeSection(Section):
-    """The judge of verify and grade, and what chat is passed to. The keys are those of an audit and of a probe."""
+    """The judge of verify and grade, and what chat is passed to. The keys are those of an audit and of a probe.
+
+    ``engine.concurrency``: requests of one ingress replica to the engine at once.
+    """
 
     engine: EngineSection = EngineSection()
     stages: dict[StageName, StageSection] = Field(default_factory=dict)

@@ -44,16 +44,16 @@ class Head:
     ``env``: of all its processes, beside ``ENV``.
     """
 
-    def __init__(self, jobs: bool = False, env: dict[str, str] | None = None) -> None:
+    def __init__(self, jobs: bool = False, env: dict[str, str] | None = None, cpus: int = 16) -> None:
         self.dashboard = free_port() if jobs else None
-        self.env = env or {}
+        self.env, self.cpus = env or {}, cpus
         self.start()
 
     def start(self) -> None:
         self.port = free_port()
         self.temp = tempfile.mkdtemp(prefix="lp-ray-", dir="/tmp")
         command = [RAY, "start", "--head", "--block", f"--port={self.port}"]
-        command += ["--node-ip-address=127.0.0.1", "--num-cpus=16", f"--temp-dir={self.temp}"]
+        command += ["--node-ip-address=127.0.0.1", f"--num-cpus={self.cpus}", f"--temp-dir={self.temp}"]
         command += ["--object-store-memory=300000000", "--disable-usage-stats"]
         if self.dashboard is None:
             command += ["--include-dashboard=false"]
@@ -109,6 +109,31 @@ class Head:
             if p.is_running():
                 p.kill()
         shutil.rmtree(self.temp, ignore_errors=True)
+
+
+class Node(Head):
+    """A further node of a head's cluster. ``number``: of its own loopback address, or drivers would take it for theirs."""
+
+    def __init__(self, head: Head, number: int, cpus: int) -> None:
+        self.head, self.number = head, number
+        super().__init__(cpus=cpus)
+
+    def start(self) -> None:
+        self.port, self.temp = self.head.port, tempfile.mkdtemp(prefix="lp-ray-", dir="/tmp")
+        command = [RAY, "start", "--block", f"--address={self.head.address}", f"--node-ip-address=127.0.0.{self.number + 1}"]
+        command += [f"--num-cpus={self.cpus}", "--object-store-memory=100000000", "--disable-usage-stats"]
+        command += [f"--dashboard-agent-listen-port={free_port()}", f"--metrics-export-port={free_port()}"]
+        env, file = {**ENV, "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0"}, Path(self.temp) / "node.log"
+        with file.open("w") as log:
+            self.process = subprocess.Popen(command, env=env, stdout=log, stderr=log, start_new_session=True)
+        end = time.monotonic() + 60
+        while "Ray runtime started" not in file.read_text():  # two that start at once get in each other's way
+            assert time.monotonic() < end, file.read_text()
+            time.sleep(0.1)
+
+    def raylet(self) -> psutil.Process:
+        """The node itself, to Ray: with it all its workers go."""
+        return next(p for p in psutil.Process(self.process.pid).children() if p.name() == "raylet")
 
 
 class ScriptedEngine:

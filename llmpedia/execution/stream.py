@@ -75,6 +75,8 @@ def stream(rows: list[Row], work: Work, config: JobConfig, stopped: threading.Ev
         EngineError, InputError: a worker met something that ends the run.
         CancelledError: it was stopped.
     """
+    if not rows:
+        return
     import ray.data
     from ray.util.annotations import RayDeprecationWarning
 

@@ -128,6 +128,8 @@ def read_prompt_logprobs(data: dict[str, Any], ids: Ids) -> list[float]:
         raise ValueError("no log-probabilities in the answer")
     if len(values) < len(ids) or values[0] is not None:
         raise ValueError(f"{len(values)} log-probabilities for a prompt of {len(ids)}: those of generated tokens only")
+    if len(told) > len(ids) + 1:  # one more is the generated token's
+        raise ValueError(f"{len(told)} log-probabilities for a prompt of {len(ids)}: the server adds tokens to it")
     if not all(isinstance(v, int | float) and math.isfinite(v) and v <= 0 for v in values[1:]):
         raise ValueError("a log-probability is missing or none")
     return [float(v) for v in values[1:]]

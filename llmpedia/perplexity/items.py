@@ -127,15 +127,26 @@ def _item(number: int, record: Any, settings: ItemsSection) -> Item:
     answers_field = settings.answers or ("eval.gold_answers" if published else "answers")
     question, answers = _at(record, question_field), _at(record, answers_field)
     name = None if item_id is None else str(item_id)
+    if any(_half_character(text) for text in (name, question, *_values(answers))):
+        return Item(number, None, None, (), "item: a text holds half a character, which UTF-8 cannot")
     if not isinstance(question, str) or not question.strip():
         return Item(number, name, None, (), f"item: {question_field} is no text")
-    given = [a.get("value") if isinstance(a, dict) else a for a in answers] if isinstance(answers, list) else []
+    given = _values(answers)
     values = [v for v in given if isinstance(v, str)]
     if not values or len(values) < len(given):
         return Item(
             number, name, question, (), f"item: {answers_field} is no list of answers (text, or objects with a text value)"
         )
     return Item(number, name, question, tuple(values))
+
+
+def _values(answers: Any) -> list[Any]:
+    """The answers' texts, or whatever stands in their place."""
+    return [a.get("value") if isinstance(a, dict) else a for a in answers] if isinstance(answers, list) else []
+
+
+def _half_character(text: Any) -> bool:
+    return isinstance(text, str) and any("\ud800" <= c <= "\udfff" for c in text)
 
 
 def _at(record: Any, path: str) -> Any:

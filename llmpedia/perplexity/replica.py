@@ -25,6 +25,8 @@ class ScorerReplica:
     def __init__(self, config_json: str) -> None:
         """``config_json``: a :class:`PerplexityConfig`."""
         config = PerplexityConfig.model_validate_json(config_json)
+        if config.engine.kind == "vllm":
+            vllm_serve.check_groups(config.engine.tensor_parallel)
         _use_threads(config)
         self._scorer = PerplexityScorer.load(config)
         self._ready = asyncio.Lock()
@@ -72,28 +74,29 @@ def placement(config: PerplexityConfig) -> dict[str, Any]:
     return {"ray_actor_options": {"num_cpus": 1, "runtime_env": {"env_vars": {"OMP_NUM_THREADS": str(threads)}}}}
 
 
-def app_name(config: PerplexityConfig) -> str:
-    """Serve application of a job's scorers; a restarted job finds it by its settings, and no other job does."""
-    settings = hashlib.sha256(_settings(config).encode()).hexdigest()
-    return f"{vllm_serve.app_name(config.engine)}-scorer-{settings[:12]}"
+def app_name(config: PerplexityConfig, run_uri: str) -> str:
+    """Serve application of a job's scorers; the job finds it again after a restart, and no other job does."""
+    whole = hashlib.sha256(f"{config.identity_hash()} {run_uri}".encode()).hexdigest()
+    return f"{vllm_serve.app_name(config.engine)}-scorer-{whole[:12]}"
 
 
-def _settings(config: PerplexityConfig) -> str:
-    """What a replica is told: all but the items."""
-    return config.model_dump_json(exclude={"items"})
+def units_at_once(config: PerplexityConfig) -> int:
+    """Units that one replica is given: vLLM and servers mix requests themselves, a torch scorer computes one at a time."""
+    mixed = config.engine.sequences // config.waves.rows_per_batch if config.engine.kind != "torch" else 0
+    return max(_WAITING, mixed)
 
 
-def served(config: PerplexityConfig) -> Served:
+def served(config: PerplexityConfig, run_uri: str) -> Served:
     """The application of a job's scorers."""
-    return Served(partial(_start, config), partial(_stop, config))
+    name = app_name(config, run_uri)
+    return Served(partial(_start, config, name), partial(_stop, name))
 
 
-def _start(config: PerplexityConfig) -> bool:
+def _start(config: PerplexityConfig, name: str) -> bool:
     from ray import serve
 
     least, most = config.engine.replicas
-    # vLLM mixes requests itself, so it is given many units; a torch scorer computes one at a time.
-    at_once = max(_WAITING, config.engine.sequences // config.waves.rows_per_batch) if config.engine.kind != "torch" else _WAITING
+    at_once = units_at_once(config)
     replica = serve.deployment(ScorerReplica).options(
         name=DEPLOYMENT,
         max_ongoing_requests=at_once,
@@ -103,10 +106,10 @@ def _start(config: PerplexityConfig) -> bool:
         graceful_shutdown_timeout_s=10,
         **placement(config),
     )
-    return vllm_serve.deploy(app_name(config), replica.bind(_settings(config)), config.engine.start_timeout_s)
+    return vllm_serve.deploy(name, replica.bind(config.model_dump_json(exclude={"items"})), config.engine.start_timeout_s)
 
 
-def _stop(config: PerplexityConfig) -> None:
+def _stop(name: str) -> None:
     from ray import serve
 
-    serve.delete(app_name(config))
+    serve.delete(name)

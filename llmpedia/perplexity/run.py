@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from llmpedia.errors import InputError
+from llmpedia.errors import EngineError, InputError
 from llmpedia.execution.session import Session
 from llmpedia.execution.stream import Row, Work
 from llmpedia.execution.versions import versions_now
@@ -93,7 +93,7 @@ def score_items(config: PerplexityJobConfig, run_uri: str, progress: Callable[[P
                 raise InputError(f"items.source = {config.items.source!r}: holds no item; give questions and answers")
             return run
         progress(Progress("starting Ray and the scorers", done))
-        with Session(config, [], embeds=False, served=served(config)) as session:
+        with Session(config, [], embeds=False, served=served(config, run.uri)) as session:
             _Scoring(config, run, lease, session, progress).run(itertools.chain([first], items))
     return run
 
@@ -110,7 +110,7 @@ class _Scoring:
         progress: Callable[[Progress], None],
     ) -> None:
         self._config, self._run, self._lease, self._session, self._progress = config, run, lease, session, progress
-        self._scorer = _describe(config)
+        self._scorer = _describe(config, run.uri)
 
     def run(self, items: Iterator[Item]) -> None:
         self._same_scorer()
@@ -130,7 +130,7 @@ class _Scoring:
         return ItemPlan(wave, found) if found else None
 
     def _work(self, plan: ItemPlan) -> Work:
-        return Work(ScoreWorker, (self._config.model_dump_json(),), PPL_ITEMS)
+        return Work(ScoreWorker, (self._config.model_dump_json(), self._run.uri), PPL_ITEMS)
 
     def _tell(self, phase: str) -> None:
         done = self._run.manifests[-1].facts["totals"]["ppl_questions"] if self._run.manifests else 0
@@ -142,11 +142,20 @@ class _Scoring:
         self._run.commit(self._lease, tables, {**facts_of(tables, previous), "scorer": self._scorer})
 
 
-def _describe(config: PerplexityJobConfig) -> dict[str, Any]:
-    from ray import serve
+def _describe(config: PerplexityJobConfig, run_uri: str) -> dict[str, Any]:
+    """What decides the scores, from a scorer.
 
-    handle = serve.get_deployment_handle(DEPLOYMENT, app_name(config))
-    return dict(handle.describe.remote().result(timeout_s=config.engine.request_timeout_s))
+    Raises:
+        EngineError: none answers.
+    """
+    from ray import serve
+    from ray.exceptions import RayError
+
+    handle = serve.get_deployment_handle(DEPLOYMENT, app_name(config, run_uri))
+    try:
+        return dict(handle.describe.remote().result(timeout_s=config.engine.request_timeout_s))
+    except (RayError, TimeoutError) as e:
+        raise EngineError(f"engine: no scorer answers ({type(e).__name__}); start again once it is back") from e
 
 
 def score_tables(items: tuple[Item, ...], visits: list[Row], per_token: bool) -> dict[str, pa.Table]:

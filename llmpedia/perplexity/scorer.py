@@ -112,8 +112,8 @@ class PerplexityScorer:
             return AnswerScore(
                 error="empty_context: the first token of an answer needs one before it; give a prompt or a question"
             )
-        if size + len(answer.ids) > self._longest:
-            told = f"{size} tokens and {len(answer.ids)} of the answer are more than engine.context_tokens = {self._longest}"
+        if size + len(answer.ids) >= self._longest:  # vLLM needs room for a token that it generates; all backends skip alike
+            told = f"{size} tokens and {len(answer.ids)} of the answer fill engine.context_tokens = {self._longest}"
             return AnswerScore(size, len(answer.ids), error=f"overlength: {told}")
         known = self._remembered.get(self._key(encoded.context, answer.ids))
         return self._scored(question.answers[n], encoded, n, list(known)) if known is not None else None
@@ -162,7 +162,7 @@ def _torch(config: PerplexityConfig, head: Ids) -> TorchBackend:
     engine, device = config.engine, "cpu" if config.engine.accelerator == "cpu" else "cuda"
     try:
         dtype = getattr(torch, engine.dtype)
-        model = AutoModelForCausalLM.from_pretrained(resolve_model(engine.model), dtype=dtype, attn_implementation="sdpa")
+        model = AutoModelForCausalLM.from_pretrained(resolve_model(engine.model), dtype=dtype)
         return TorchBackend(model.to(device), head, config.scorer.batch_tokens, config.scorer.share_prefix)
     except (AttributeError, OSError, ValueError, RuntimeError) as e:
         said = " ".join(str(e).split())[:300]

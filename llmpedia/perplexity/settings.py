@@ -76,6 +76,10 @@ class PerplexityConfig(JobConfig):
         """Scoring has no worked examples."""
         return False
 
+    def identity(self) -> dict[str, Any]:
+        """See :class:`JobConfig`. How vLLM is started (a quantization, say) decides the numbers too."""
+        return {**super().identity(), "extra": self.model_dump(mode="json")["engine"]["extra"]}
+
 
 class PerplexityJobConfig(PerplexityConfig):
     """A whole scoring job. See ``configs/ppl*.yaml`` for complete files."""

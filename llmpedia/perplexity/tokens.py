@@ -41,7 +41,7 @@ class Encoder:
         """``tokenizer``: of transformers.
 
         Raises:
-            ConfigError: the model has no chat template though one is to be used, or no end-of-turn token to score.
+            ConfigError: the model has no chat template though one is to be used or one that refuses the prompt, or no end token.
         """
         self._tokenizer, self._settings = tokenizer, settings
         if settings.chat and not tokenizer.chat_template:
@@ -76,6 +76,8 @@ class Encoder:
             "template_sha256": hashlib.sha256(json.dumps(template).encode()).hexdigest() if template else None,
             "prompt_sha256": self._prompt.sha256 if self._prompt else None,
             "bos": list(self._bos),
+            # Some templates put today's date into every context.
+            "context_sha256": hashlib.sha256(self.context_text("When?").encode()).hexdigest(),
             "options": dict(self._settings.options),
             "score_end": self._settings.score_end,
         }
@@ -107,7 +109,16 @@ class Encoder:
         return (bos,) if bos in self._tokenizer("a")["input_ids"][:1] else ()
 
     def _common(self) -> Ids:
-        contexts = [self._ids(self.context_text(q)) for q in ("a", "When?", "1")]
+        from jinja2 import TemplateError
+
+        try:
+            contexts = [self._ids(self.context_text(q)) for q in ("a", "When?", "1")]
+        except TemplateError as e:  # no system turn, or an option that is missing
+            said = " ".join(str(e).split())[:200]
+            raise ConfigError(
+                f"prompt.name = {self._settings.name!r}: the model's chat template refuses it ({said}); "
+                "set prompt.name to null, prompt.chat to false, or prompt.options to what it needs"
+            ) from e
         size = 0
         while all(size < len(c) - 1 and c[size] == contexts[0][size] for c in contexts):
             size += 1

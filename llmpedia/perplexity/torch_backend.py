@@ -13,8 +13,9 @@ from typing import Any
 
 from llmpedia.perplexity.backend import Ids, Logprobs, Task
 
-# Nats a token by which two ways of computing one value may differ; a wrong mask moves values by whole nats.
-TOLERANCE = {"float32": 1e-3, "float64": 1e-3, "bfloat16": 0.5, "float16": 0.5}
+# Nats a token by which two ways of computing values may differ on the mean; a wrong mask moves them by whole nats.
+_TOLERANCE = {"float32": 1e-3, "float64": 1e-3}
+_HALF_TOLERANCE = 0.25
 _LOGIT_ROWS = 512  # rows of fp32 logits at once: 300 MB at a vocabulary of 150,000
 
 
@@ -43,9 +44,10 @@ class TorchBackend:
         self._device = next(model.parameters()).device
         self._dtype = str(model.dtype).removeprefix("torch.")
         self._lock = threading.Lock()
+        self._window, self._stretched = _short_window(model.config), _stretched_at(model.config)
+        self._cache: list[tuple[Any, Any]] | None = None
         with torch.inference_mode():
-            self._cache = self._head_cache() if share_prefix and head else None
-            self._shares = share_prefix and self._agrees()
+            self._shares = share_prefix and self._stretched is None and self._agrees()
 
     def describe(self) -> dict[str, Any]:
         """What decides the values."""
@@ -70,17 +72,43 @@ class TorchBackend:
         import torch
 
         found: list[Logprobs] = [[[] for _ in task.answers] for task in tasks]
-        with_head = [n for n, t in enumerate(tasks) if shared and self._cache is not None and self._begins(t)]
-        without = sorted(set(range(len(tasks))) - set(with_head))
+        trees = [n for n, t in enumerate(tasks) if shared and self._fits(t)]
+        plain = sorted(set(range(len(tasks))) - set(trees))
         with torch.inference_mode():
-            for numbers, head in ((with_head, len(self._head)), (without, 0)):
-                rows = [row for n in numbers for row in _rows(n, tasks[n], head, shared)]
-                for batch in _batches(rows, self._batch_tokens):
-                    self._trees(batch, head, found) if shared else self._plain(batch, found)
+            for begins in (True, False):
+                head = len(self._head) if begins else 0
+                some = [n for n in trees if self._begins(tasks[n]) is begins]
+                for batch in _batches([row for n in some for row in self._grown(n, tasks[n], head)], self._batch_tokens):
+                    self._trees(batch, head, found)
+            for batch in self._apart([_row(n, tasks[n], 0, (a,)) for n in plain for a in range(len(tasks[n].answers))]):
+                self._plain(batch, found)
         return found
 
     def _begins(self, task: Task) -> bool:
-        return len(task.context) > len(self._head) and task.context[: len(self._head)] == self._head
+        cached = self._cache is not None
+        return cached and len(task.context) > len(self._head) and task.context[: len(self._head)] == self._head
+
+    def _fits(self, task: Task) -> bool:
+        """Whether no layer's window ends within it; a tree's mask knows no windows."""
+        return self._window is None or len(task.context) + max(map(len, task.answers)) <= self._window
+
+    def _grown(self, number: int, task: Task, head: int) -> Iterator[_Row]:
+        """Trees of a task: as many answers in each as ``batch_tokens`` holds, at least one."""
+        some: list[int] = []
+        room = self._batch_tokens - (len(task.context) - head)
+        for n, answer in enumerate(task.answers):
+            if some and sum(len(task.answers[k]) for k in some) + len(answer) > room:
+                yield _row(number, task, head, some)
+                some = []
+            some.append(n)
+        yield _row(number, task, head, some)
+
+    def _apart(self, rows: list[_Row]) -> Iterator[list[_Row]]:
+        """Batches; where positions stretch with the longest row, a row past that point is alone."""
+        limit = self._stretched
+        long = [row for row in rows if limit is not None and len(row.ids) > limit]
+        yield from ([row] for row in long)
+        yield from _batches([row for row in rows if limit is None or len(row.ids) <= limit], self._batch_tokens)
 
     def _trees(self, rows: list[_Row], head: int, found: list[Logprobs]) -> None:
         """One forward pass of rows that hold all answers of a task."""
@@ -149,20 +177,32 @@ class TorchBackend:
 
         tasks = [Task(self._head + some(n), (some(5), some(9), some(1))) for n in (40, 13)]
         try:
+            self._cache = self._head_cache() if self._head else None
             pairs = zip(self._compute(tasks, True), self._compute(tasks, False), strict=True)
         except (RuntimeError, ValueError, TypeError, IndexError, AttributeError):  # what models say to a mask or cache they lack
             return False
         differences = [abs(a - b) for x, y in pairs for p, q in zip(x, y, strict=True) for a, b in zip(p, q, strict=True)]
-        return max(differences) <= TOLERANCE.get(self._dtype, 0.5)
+        return sum(differences) / len(differences) <= _TOLERANCE.get(self._dtype, _HALF_TOLERANCE)
 
 
-def _rows(number: int, task: Task, head: int, shared: bool) -> Iterator[_Row]:
-    """The rows a task takes: one tree, or one an answer."""
-    if shared:
-        yield _row(number, task, head, range(len(task.answers)))
-        return
-    for n in range(len(task.answers)):
-        yield _row(number, task, head, (n,))
+def _short_window(config: Any) -> int | None:
+    """Tokens that the layer which looks back least sees; null: all see everything."""
+    text = config.get_text_config()
+    windows = [getattr(text, name, None) for name in ("sliding_window", "attention_chunk_size")]
+    return min((w for w in windows if isinstance(w, int) and w > 0), default=None)
+
+
+def _stretched_at(config: Any) -> int | None:
+    """Length from which positions are encoded by the longest row of the batch; null: they are the same in any."""
+    text = config.get_text_config()
+    rope = getattr(text, "rope_parameters", None) or getattr(text, "rope_scaling", None) or {}
+    kinds = [r for r in (rope, *rope.values()) if isinstance(r, dict)]  # per kind of layer in some models
+    stretched = [r for r in kinds if r.get("rope_type", r.get("type")) in ("longrope", "dynamic")]
+    if not stretched:
+        return None
+    told = [r.get("original_max_position_embeddings") for r in stretched]
+    told.append(getattr(text, "original_max_position_embeddings", None))
+    return min((n for n in told if isinstance(n, int)), default=int(text.max_position_embeddings))
 
 
 def _row(number: int, task: Task, head: int, answers: Sequence[int]) -> _Row:

@@ -53,6 +53,8 @@ def _answer(row: Row) -> bool:
     told = row["logprobs"]
     summed = told is None or (len(told) == row["tokens"] and math.isclose(-math.fsum(told), row["total_nll"], rel_tol=_CLOSE))
     mean = math.isclose(row["nll"] * row["tokens"], row["total_nll"], rel_tol=_CLOSE, abs_tol=_CLOSE)
+    bits = row["bits_per_byte"] * row["bytes"] * math.log(2)
+    mean = mean and math.isclose(bits, row["total_nll"], rel_tol=_CLOSE, abs_tol=_CLOSE)
     return summed and mean and math.isclose(math.exp(row["nll"]), row["ppl"], rel_tol=_CLOSE)
 
 

@@ -56,9 +56,11 @@ class VllmBackend:
         self._engine.shutdown()
 
     async def _task(self, task: Task) -> Logprobs | str:
+        from vllm.exceptions import VLLMClientError
+
         try:
             return list(await asyncio.gather(*(self._one(task.context, answer) for answer in task.answers)))
-        except ValueError as e:  # vLLM's word for a request that can never be served
+        except (ValueError, VLLMClientError) as e:  # vLLM's words for a request that can never be served
             return f"engine: rejected: {' '.join(str(e).split())[:300]}"
 
     async def _one(self, context: Ids, answer: Ids) -> list[float]:
