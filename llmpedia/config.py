@@ -228,7 +228,7 @@ class RetriesSection(Section):
 class RaySection(Section):
     """Which Ray: an address, or null for the cluster this process runs in, else a private one with ``num_cpus`` slots.
 
-    ``autoscaling``: the cluster adds nodes on demand, so wait for GPUs that are not there yet, if one of its node types offers them.
+    ``autoscaling``: the cluster adds nodes on demand, so wait for GPUs that are not there yet, if a node type offers them.
     ``index_gpus``, ``embedding_gpus``: GPUs (or shares of one) for the FAISS index and the local embedding model; 0 keeps them
     on CPUs, which is what fits where the engine takes every GPU.
     """

@@ -24,10 +24,9 @@ def sigterm_as_ctrl_c() -> Iterator[None]:
     try:
         yield
     finally:
-        if signal.getsignal(signal.SIGTERM) is _interrupt:
-            signal.signal(signal.SIGTERM, before)
-        else:  # Python puts the default in the place of functions as it ends, and the exit code would be the signal's
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        # Interrupted: Python puts the default in the place of functions as it ends, and a second one would change the exit code.
+        interrupted = signal.getsignal(signal.SIGTERM) is _ignored
+        signal.signal(signal.SIGTERM, signal.SIG_IGN if interrupted else before)
 
 
 @contextmanager

@@ -66,11 +66,12 @@ def _add_probes(api: FastAPI, parts: Parts) -> None:
 
 
 def _add_metrics(api: APIRouter, parts: Parts) -> None:
-    told = documented(401, 403)
+    text = {"description": "Prometheus text", "content": {"text/plain": {"schema": {"type": "string"}}}}
+    told: dict[int | str, dict[str, Any]] = {**documented(401, 403, 503), 200: text}
     what = "Counters of every ingress replica"
 
-    @api.get("/metrics", summary=what, tags=["probes"], responses=told, response_class=PlainTextResponse)
-    async def metrics() -> PlainTextResponse:
+    @api.get("/metrics", summary=what, tags=["probes"], responses=told, response_class=Response)
+    async def metrics() -> Response:
         return PlainTextResponse(await parts.scrape(), media_type="text/plain; version=0.0.4")
 
 

@@ -4,7 +4,6 @@ One ingress (HTTP, any number of replicas), a scorer, and the judge's engine whe
 imported from ``llmpedia``, so that it is decided as in batch.
 """
 
-import asyncio
 from typing import Any
 
 from llmpedia.audit.article import verdict_need
@@ -22,6 +21,7 @@ from serving.gate import Gate
 from serving.guard import is_loopback, key_digests
 from serving.judge import ChatEngine, ServedJudge
 from serving.parts import Parts
+from serving.refusals import RefusalError
 from serving.scoring import DeployedScorer, Scorer
 from serving.settings import JudgeSection, PerplexitySection, ServeConfig, load_serve_config
 
@@ -137,7 +137,10 @@ class Ingress:
 
         context = serve.get_replica_context()
         everyone = serve.get_deployment_handle(context.deployment, context.app_name).broadcast("counts")
-        told = await asyncio.wait_for(everyone.results_async(timeout_s=_SCRAPE_S, return_exceptions=True), _SCRAPE_S)
+        try:
+            told = await everyone.results_async(timeout_s=_SCRAPE_S, return_exceptions=True)
+        except TimeoutError:
+            raise RefusalError(503, "timeout", f"a replica did not tell its counts within {_SCRAPE_S:g} s; ask again") from None
         answered = dict(t for t in told if not isinstance(t, BaseException))
         return render(answered, silent=len(told) - len(answered))
 

@@ -74,9 +74,9 @@ class Passing:
             except EngineError as e:
                 log.error("%s", e)
                 raise RefusalError(502, "engine", "the engine refuses this server; its operator finds why in the log") from e
-            if attempt + 1 == self._retries.attempts or wait_s > self._retries.max_wait_s:
+            if attempt + 1 == self._retries.attempts or (last.rate_limited and wait_s > self._retries.max_wait_s):
                 break
-            await asyncio.sleep(wait_s)
+            await asyncio.sleep(min(wait_s, self._retries.max_wait_s))
         if last.rate_limited:
             told = {"Retry-After": str(max(1, math.ceil(wait_s)))}
             raise RefusalError(503, "over_capacity", f"the engine takes no more requests now ({last})", told)
