@@ -4,7 +4,8 @@
 
 Needs ``pip install lm_eval==0.4.13``. Questions are templates filled by a seeded draw, two accounts each; lm_eval is given the
 same token ids, so that its own way of joining prompt and answer plays no part. lm_eval and torch take turns in one process, each
-with the better of the batch sizes tried on the first questions; vLLM runs after them in a process of its own.
+with the better of the batch sizes tried on the first questions; torch in bfloat16 and vLLM, in a process of its own, come after
+them. Differences are those of an answer's summed log-probability.
 """
 
 import argparse
@@ -177,6 +178,10 @@ def main() -> None:
             took, found = timed(lambda run=run, some=some, size=size: run(some, size))  # type: ignore[misc]
             seconds[name].append(took)
             values[name] += found
+    if args.dtype != "bfloat16":
+        half = torch_runner(model.to(torch.bfloat16), encoder)
+        took, found = timed(lambda: half(tasks, size_ours))
+        seconds["torch, bfloat16"], values["torch, bfloat16"] = [took], found
     del model
     if not args.without_vllm:
         told = vllm_run(args)

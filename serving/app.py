@@ -41,7 +41,11 @@ def build(args: dict[str, Any]) -> Any:
     digests = key_digests(config.auth)
     engine = scorer = None
     if config.judge is not None:
-        check_context(judging := config.judge.judging(), [verdict_need(judging, config.limits.claims)])
+        judging = config.judge.judging()
+        try:
+            check_context(judging, [verdict_need(judging, config.limits.claims)])
+        except ConfigError as e:  # in the words of an audit's settings
+            raise ConfigError(f"judge.{str(e).replace('stages.', 'judge.stages.')}") from e
         engine = _engine(config, config.judge.engine) if config.judge.engine.kind == "vllm" else None
     if config.perplexity is not None:
         scorer = _scorer(config, config.perplexity)

@@ -112,7 +112,7 @@ def add_perplexity(api: APIRouter, limits: LimitsSection, parts: Parts) -> None:
     class Item(Asked):
         """A question, and the answers to score after it."""
 
-        question: Annotated[str, Field(max_length=limits.text_chars)]
+        question: Annotated[str, Field(max_length=limits.text_chars, pattern=_TEXT)]
         answers: Annotated[
             list[Annotated[str, Field(max_length=limits.text_chars)]], Field(min_length=1, max_length=limits.answers)
         ]

@@ -134,3 +134,9 @@ def test_an_altered_score_is_found(calm, tmp_path):
     table = pq.read_table(file)
     pq.write_table(table.set_column(table.column_names.index("nll"), "nll", [[1.0] * table.num_rows]), file)
     assert llmpedia("verify", str(run)).returncode == 1
+
+
+def test_status_tells_where_a_job_stands(calm):
+    told = json.loads(llmpedia("status", str(calm[0] / "run")).stdout)
+    assert (told["commits"], told["totals"]["ppl_questions"]) == (5, 40)
+    assert told["errors"] == {"empty_answer": 1, "item": 1, "overlength": 1}

@@ -9,17 +9,20 @@ from llmpedia.store import journal
 from llmpedia.store.lease import read_lease
 from llmpedia.store.runfolder import RunFolder
 
+# By kind of folder: counts of failures, and counts by name.
+_FAILED = {"walk": ("errored",), "audit": ("extraction_failed",), "ppl": ()}
+_COUNTED = {"walk": ("fates",), "audit": ("outcomes", "verdicts_by_label"), "ppl": ("errors",)}
+
 
 def status(run: RunFolder) -> dict[str, Any]:
     """Plain data: commits, totals, fates so far, who writes, and what the wave under way has answered, what was spent.
 
-    Of an audit: outcomes and verdicts in place of fates.
+    Of an audit: outcomes and verdicts in place of fates; of scores: errors by kind.
     """
     last = run.manifests[-1].facts if run.manifests else None
-    audit = run.description().get("kind") == "audit"
-    counted = ("outcomes", "verdicts_by_label") if audit else ("fates",)
-    own = {} if audit else {"hop": last["hop"] if last else None, "caps": last["caps"] if last else None}
-    failed = "extraction_failed" if audit else "errored"
+    kind = run.description().get("kind", "walk")
+    counted = _COUNTED[kind]
+    own = {"hop": last["hop"] if last else None, "caps": last["caps"] if last else None} if kind == "walk" else {}
     holder = read_lease(run.folder)
     under_way = [w for w in journal.waves_with_pieces(run.folder) if w > run.last_wave]
     return {
@@ -27,7 +30,7 @@ def status(run: RunFolder) -> dict[str, Any]:
         "commits": run.last_wave + 1,
         **own,
         "totals": last["totals"] if last else None,
-        failed: sum(m.facts["counts"].get(failed, 0) for m in run.manifests),
+        **{name: sum(m.facts["counts"].get(name, 0) for m in run.manifests) for name in _FAILED[kind]},
         **{name: _summed(run, name) for name in counted},
         "writer": {**holder, "seconds_since_renewed": round(time.time() - holder["renewed"])} if holder else None,
         "journal": {f"wave {w}": len(journal.read_wave(run.folder, w)) for w in under_way},

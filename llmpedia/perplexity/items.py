@@ -54,6 +54,10 @@ def open_source(settings: ItemsSection) -> Source:
     try:
         fs, path = pafs.FileSystem.from_uri(where) if "://" in where else (pafs.LocalFileSystem(), str(Path(where).absolute()))
         info = fs.get_file_info(path)
+        if info.type == pafs.FileType.NotFound:
+            raise InputError(
+                f"items.source = {where!r}: no such file ({path}); give a JSONL or Parquet file, or a folder of them"
+            )
         if info.type == pafs.FileType.Directory:
             found = fs.get_file_info(pafs.FileSelector(path, recursive=True))
             files = sorted(f.path for f in found if f.type == pafs.FileType.File and _kind(f.path))

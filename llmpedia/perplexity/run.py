@@ -156,6 +156,8 @@ def _describe(config: PerplexityJobConfig, run_uri: str) -> dict[str, Any]:
         return dict(handle.describe.remote().result(timeout_s=config.engine.request_timeout_s))
     except (RayError, TimeoutError) as e:
         raise EngineError(f"engine: no scorer answers ({type(e).__name__}); start again once it is back") from e
+    finally:
+        handle.shutdown()  # its metrics would go on being sent after Ray has gone
 
 
 def score_tables(items: tuple[Item, ...], visits: list[Row], per_token: bool) -> dict[str, pa.Table]:

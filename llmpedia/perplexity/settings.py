@@ -1,9 +1,9 @@
 """Settings of a scoring job, and their defaults. Shared sections (engine, waves, ray, ...) are those of every job."""
 
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from llmpedia.config import JobConfig, Positive, Section, WavesSection, load_mapping, parse_as
 
@@ -27,7 +27,7 @@ class PromptSection(Section):
 
     ``name``: a prompt with ``{question}``, null for the question alone. ``chat``: through the model's chat template with
     ``options`` (such as ``enable_thinking: false``); else the turns one below the other. ``tokenizer``: null is the model's own.
-    ``score_end``: the end-of-turn token counts as the answer's last.
+    ``score_end``: the tokenizer's end token counts as the answer's last.
     """
 
     name: str | None = "probe/closed_book"
@@ -52,6 +52,8 @@ class ScorerSection(Section):
     cache: Annotated[int, Field(ge=0)] = 10_000
 
 
+_TORCH_DTYPES = ("float32", "bfloat16", "float16", "float64")
+
 PPL_IDENTITY: dict[str, tuple[str, ...]] = {
     "items": ("question", "answers", "id"),  # the source's content is compared
     "prompt": (),
@@ -67,6 +69,14 @@ class PerplexityConfig(JobConfig):
     prompt: PromptSection = PromptSection()
     scorer: ScorerSection = ScorerSection()
     waves: WavesSection = WavesSection(size=4096, workers=1, rows_per_batch=64)
+
+    @model_validator(mode="after")
+    def _known_precision(self) -> Self:
+        if self.engine.kind == "torch" and self.engine.dtype not in _TORCH_DTYPES:
+            raise ValueError(
+                f"engine.dtype: {self.engine.dtype!r}: kind torch computes in one of {', '.join(_TORCH_DTYPES)}; change it"
+            )
+        return self
 
     identity_keys: ClassVar[dict[str, tuple[str, ...]]] = {k: v for k, v in PPL_IDENTITY.items() if k != "items"}
     engine_kinds: ClassVar[tuple[str, ...]] = ("torch", "vllm", "openai")

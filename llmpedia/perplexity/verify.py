@@ -20,6 +20,7 @@ def verify_scores(run: RunFolder) -> Report:
             items = _wave(manifest, questions, answers, items, report)
             report.checked.update({"ppl_questions": len(questions), "ppl_answers": len(answers)})
     check_rest(run, report)
+    report.need(bool(run.manifests), "nothing is scored yet; start the job again")
     return report
 
 
