@@ -31,7 +31,10 @@ def sigterm_as_ctrl_c() -> Iterator[None]:
 
 @contextmanager
 def own_sigterm_kept() -> Iterator[None]:
-    """For ``ray.init``, which sets a handler of its own that ends the process with the signal's number as its exit code."""
+    """Around ``ray.init``, which sets a handler that ends the process, and ``ray.shutdown``, which sets the system's default.
+
+    The latter does so behind Python's back: ``signal.getsignal`` goes on telling of a handler that is not called any more.
+    """
     before = signal.getsignal(signal.SIGTERM)
     try:
         yield
@@ -41,9 +44,21 @@ def own_sigterm_kept() -> Iterator[None]:
         before = _ignored
         raise KeyboardInterrupt from e
     finally:
+        now = signal.getsignal(signal.SIGTERM)
+        kept = now if now in (_interrupt, _ignored) else before
         # Without a handler before, Ray's stays: it takes a private cluster down.
-        if callable(before) and threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, before)
+        if callable(kept) and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, kept)
+
+
+def keep_after_ray() -> None:
+    """Once Ray has gone down: its C++ part puts the default in the place of our handler, and Python does not know.
+
+    While it goes down a second SIGTERM ends the process; what was committed and journaled stays.
+    """
+    handler = signal.getsignal(signal.SIGTERM)
+    if handler is not None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, handler)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

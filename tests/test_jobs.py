@@ -3,11 +3,12 @@
 import json
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
-from harness import HERE, Head, ScriptedEngine, fingerprint, write_config
+from harness import ENV, HERE, Head, ScriptedEngine, fingerprint, write_config
 
 pytestmark = pytest.mark.real
 
@@ -48,7 +49,7 @@ def engine(tmp_path_factory):
 @pytest.fixture(scope="module")
 def config(folder, engine):
     """Inside of the working directory, as for a user."""
-    return write_config(folder / "configs", engine, caps={"articles": 30}).relative_to(folder)
+    return write_config(folder / "configs", engine, caps={"articles": 40}).relative_to(folder)
 
 
 def submit(cluster, folder, *entry: str) -> tuple[subprocess.CompletedProcess, list[str]]:
@@ -85,7 +86,7 @@ def test_a_job_runs_to_its_end_and_says_so_last(calm):
     run, done, lines = calm
     assert done.returncode == 0, done.stdout
     assert lines[-1] == "exit 0 (done)"
-    assert lines[-3].startswith(f"run {run}: 30 articles, ")
+    assert lines[-3].startswith(f"run {run}: 40 articles, ")
     assert lines[-2].endswith(f"next: llmpedia verify {run}; llmpedia report {run}")
     fingerprint(run)
 
@@ -105,13 +106,17 @@ def test_a_job_that_cannot_work_says_why_last(cluster, folder, entry, says):
     assert says in lines[-1]
 
 
-def test_a_run_folder_that_ray_would_remove_is_told(cluster, folder, config):
-    """The working directory of a job is a copy that is gone when Ray needs the space."""
-    done, lines = submit(cluster, folder, "jobs/materialize.py", str(config), "--set", "caps.articles=1", "passing")
-    assert done.returncode == 0, done.stdout
-    assert lines[-1] == "exit 0 (done)"
-    assert lines[-2].startswith("note: run folder /")
-    assert "which Ray removes; give --run a path outside" in lines[-2]
+def test_a_run_folder_that_ray_would_remove_is_told_before_any_work(folder, config, tmp_path):
+    """A job's working directory is a copy under this name, which is gone when Ray needs the space."""
+    copy = tmp_path / "runtime_resources" / "working_dir_files" / "_ray_pkg_1"
+    copy.mkdir(parents=True)
+    program = [sys.executable, str(folder / "jobs/materialize.py"), "--config", str(folder / config)]
+    program += ["--set", "engine.context_tokens=600"]
+    env = {**ENV, "PYTHONPATH": str(folder)}
+    done = subprocess.run(program, cwd=copy, env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    note = f"note: run folder {copy}/runs/config: is in this job's copy of its working directory, which Ray removes"
+    assert done.stderr.splitlines()[0].startswith(note)
 
 
 def test_a_stopped_job_leaves_cleanly_and_resumes_when_it_is_submitted_again(cluster, folder, config, calm, tmp_path):
@@ -120,7 +125,7 @@ def test_a_stopped_job_leaves_cleanly_and_resumes_when_it_is_submitted_again(clu
     options = ("--no-wait", "--submission-id=stopped", f"--runtime-env-json={GRACE}", "--working-dir=.")
     assert cluster.job("submit", *options, "--", "python", *entry, folder=folder).returncode == 0
     end = time.monotonic() + 60
-    while len(list((run / "waves").glob("*.json"))) < 3:
+    while len(list((run / "waves").glob("*.json"))) < 2:
         assert time.monotonic() < end, log_of(cluster, "stopped")
         time.sleep(0.05)
     stopped = cluster.job("stop", "stopped")

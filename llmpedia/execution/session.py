@@ -88,7 +88,7 @@ class Session:
         except Exception as e:  # Ray raises bare exceptions when a node does not come up
             said = " ".join(str(e).split())[:200]
             raise EngineError(f"ray.address = {address!r}: Ray cannot be reached or started ({said}); start again") from e
-        self._stack.callback(ray.shutdown)
+        self._stack.callback(_shut_down)
 
     def _private_ray(self) -> dict[str, Any]:
         """A cluster of this machine alone, with its files in a folder that goes with it."""
@@ -111,3 +111,10 @@ class Session:
         checks.check_placement(self._config, ray.nodes())
         self._served.start()
         self._stack.callback(self._served.stop)
+
+
+def _shut_down() -> None:
+    import ray
+
+    with own_sigterm_kept():
+        ray.shutdown()
