@@ -51,16 +51,6 @@ def own_sigterm_kept() -> Iterator[None]:
             signal.signal(signal.SIGTERM, kept)
 
 
-def keep_after_ray() -> None:
-    """Once Ray has gone down: its C++ part puts the default in the place of our handler, and Python does not know.
-
-    While it goes down a second SIGTERM ends the process; what was committed and journaled stays.
-    """
-    handler = signal.getsignal(signal.SIGTERM)
-    if handler is not None and threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, handler)
-
-
 def _interrupt(number: int, frame: FrameType | None) -> None:
     # A function and not SIG_IGN, which child processes would inherit.
     signal.signal(signal.SIGTERM, _ignored)
