@@ -93,6 +93,9 @@ class Campaign:
 
     def restart(self, victim: str, driver, run: Path):
         """Kill the driver, or the cluster under it; a new driver, and what it asks first compared with the journal."""
+        end = time.monotonic() + 20  # on a busy machine Ray may be starting still, and there would be nothing to ask again
+        while driver.poll() is None and time.monotonic() < end and not body_hashes(self.config, run):
+            time.sleep(0.1)
         if victim == "ray":
             self.head.kill()
             self.head.start()
