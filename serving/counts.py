@@ -8,7 +8,6 @@ import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -118,8 +117,3 @@ class Counted:
         finally:
             self._counts.in_flight -= 1
             self._counts.answered(route_of(scope), status, time.monotonic() - started)
-
-
-def told(replica: str, counts: Counts) -> dict[str, Any]:
-    """One replica's part of ``/metrics``."""
-    return {"replica": replica, "samples": counts.samples()}
