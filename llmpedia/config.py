@@ -17,7 +17,22 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from llmpedia.errors import ConfigError
 
-StageName = Literal["self_grounding", "outline", "article", "ner", "arbitration", "claims", "verdict", "closed_book", "grade"]
+StageName = Literal[
+    "self_grounding",
+    "outline",
+    "article",
+    "ner",
+    "arbitration",
+    "claims",
+    "verdict",
+    "knowledge_point",
+    "relation",
+    "questions",
+    "read_check",
+    "web_check",
+    "closed_book",
+    "grade",
+]
 # The stages of a walk.
 STAGE_NAMES: tuple[StageName, ...] = ("self_grounding", "outline", "article", "ner", "arbitration")
 
@@ -32,6 +47,11 @@ MAX_TOKENS: dict[StageName, int] = {
     "arbitration": 256,
     "claims": 1024,
     "verdict": 2048,
+    "knowledge_point": 256,
+    "relation": 1024,
+    "questions": 2048,
+    "read_check": 1024,
+    "web_check": 1024,
     "closed_book": 8192,
     "grade": 2048,
 }

@@ -236,6 +236,176 @@ PPL_ANSWERS = _schema(
     }
 )
 
+DOCUMENTS = _schema(
+    {
+        "number": (_ID, "place in the corpus, from 0"),
+        "document_id": (_STRING, "sha256 of url and text; null: no text could be read"),
+        "url": (_STRING, "address, or file and place in it"),
+        "source": (_STRING, "file that holds it"),
+        "text": (_STRING, "plain text; null: not kept"),
+        "quality": (pa.float32(), "score of the quality classifier; null: none was asked"),
+        "fate": (_STRING, "one of probe.documents.DocumentFate"),
+        "reason": (_STRING, "of what could not be read; null: the fate says it all"),
+        "duplicate_of": (_ID, "number of the document it is a copy of; null: of none"),
+    }
+)
+
+KNOWLEDGE_POINTS = _schema(
+    {
+        "number": (_ID, "of the document"),
+        "path": (pa.list_(_STRING), "of the taxonomy, from discipline to subfield; null: no label could be had"),
+        "confidence": (pa.float32(), "the model's, 0 to 1"),
+        "first_sentence": (_INT, "first sentence of the evidence, from 0"),
+        "last_sentence": (_INT, "last one"),
+        "sentences": (_INT, "sentences of the document"),
+        "error": (_STRING, "why there is no label; null: there is one"),
+        "completion": (_STRING, "completions.key that decided it"),
+    }
+)
+
+MENTIONS = _schema(
+    {
+        "number": (_ID, "of the document"),
+        "start": (_INT, "character where it begins"),
+        "end": (_INT, "character after it"),
+        "surface": (_STRING, "as written"),
+        "key": (_STRING, "canonical key"),
+        "kind": (_STRING, "entity or event"),
+        "label": (_STRING, "the backend's own"),
+    }
+)
+
+SIGHTINGS = _schema(
+    {
+        "number": (_ID, "of the document"),
+        "sentence": (_INT, "from 0"),
+        "subject": (_STRING, "canonical key of the mention"),
+        "surface": (_STRING, "as written"),
+        "slot": (_STRING, "attribute the sentence speaks of"),
+    }
+)
+
+PAIRS = _schema(
+    {
+        "pair_id": (_ID, "running number, from 0"),
+        "a": (_ID, "number of a document; less than b"),
+        "b": (_ID, ""),
+        "route": (_STRING, "point: same knowledge point, subject and attribute; mention: a rare mention across points"),
+        "subject": (_STRING, "canonical key both name"),
+        "slot": (_STRING, "attribute both speak of; null: not known"),
+        "score": (pa.float32(), "by which pairs were preferred; more is better"),
+    }
+)
+
+RELATIONS = _schema(
+    {
+        "pair_id": (_ID, ""),
+        "relation": (_STRING, "support, conflict or none, derived from the four decisions; null: see error"),
+        "same_subject": (pa.bool_(), "decisions of the model; null: see error"),
+        "same_attribute": (pa.bool_(), ""),
+        "same_context": (pa.bool_(), "same sense, place, time and way of counting"),
+        "compatible": (pa.bool_(), "the values can both hold"),
+        "model_relation": (_STRING, "the label that the model itself gave; never used"),
+        "subject": (_STRING, "what the fact is about, in the model's words"),
+        "attribute": (_STRING, "which attribute of it"),
+        "value_a": (_STRING, "what document a gives; null: nothing"),
+        "value_b": (_STRING, ""),
+        "span_a": (_STRING, "its verbatim words in a; null: none"),
+        "span_b": (_STRING, ""),
+        "error": (_STRING, "why there is no relation; null: there is one"),
+        "completion": (_STRING, "completions.key that decided it"),
+    }
+)
+
+_SIDE = pa.struct({"value": _STRING, "documents": pa.list_(_ID)})
+
+SUBGRAPHS = _schema(
+    {
+        "subgraph_id": (_ID, "running number in order of preference, from 0"),
+        "seed_pair": (_ID, "the conflict it grew from"),
+        "subject": (_STRING, "canonical key"),
+        "slot": (_STRING, "slot of the pairs, or the attribute as a key where they have none"),
+        "sides": (pa.list_(_SIDE), "accounts with the documents that support them; the seed's two first"),
+        "n_maj": (_INT, "documents of the best supported account (paper, section 5.1)"),
+        "n_min": (_INT, "documents of the least supported one"),
+        "fate": (_STRING, "kept; duplicate: another one has the same fact and accounts; low_support; cap"),
+    }
+)
+
+_ANSWER = pa.struct({"value": _STRING, "documents": pa.list_(_ID), "spans": pa.list_(_STRING)})
+
+QUESTIONS = _schema(
+    {
+        "subgraph_id": (_ID, ""),
+        "group_id": (_STRING, "UUID of the fact and its accounts; null: rejected or failed"),
+        "fate": (_STRING, "kept, rejected, error"),
+        "reason": (_STRING, "why it was rejected or failed; null: kept"),
+        "named_entity": (_STRING, "the question that names its subject"),
+        "clue_based": (_STRING, "the question that describes it"),
+        "preferred_answer": (_STRING, ""),
+        "answers": (pa.list_(_ANSWER), "accounts, each with its documents and verbatim spans of them"),
+        "path": (pa.list_(_STRING), "knowledge point of the seed's first document"),
+        "completion": (_STRING, "completions.key that decided it"),
+    }
+)
+
+_PROOF = pa.struct({"account": _INT, "supported": pa.bool_(), "url": _STRING, "quote": _STRING})
+
+CHECKS = _schema(
+    {
+        "group_id": (_STRING, ""),
+        "check": (_STRING, "read: the documents in full; web: sources independent of them; review: by a human"),
+        "fate": (_STRING, "kept, rejected, error"),
+        "reason": (_STRING, "why it was rejected or failed; null: kept"),
+        "proofs": (pa.list_(_PROOF), "for each account whether it is supported, where, by which verbatim words"),
+        "searches": (_INT, "that the web agent made; null: no agent"),
+        "fetches": (_INT, "pages it asked for"),
+        "by": (_STRING, "review: who decided, or the sheet; else null"),
+        "completion": (_STRING, "completions.key that decided it; null: none did"),
+    }
+)
+
+BENCHMARK = _schema(
+    {
+        "benchmark_id": (_STRING, "UUID of the question"),
+        "group_id": (_STRING, "UUID of the fact and its accounts (item_group_id)"),
+        "formulation": (_STRING, "named_entity, clue_based; null: not told"),
+        "question": (_STRING, ""),
+        "answers": (pa.list_(_STRING), "verified accounts"),
+        "preferred_answer": (_STRING, ""),
+        "path": (pa.list_(_STRING), "knowledge point; null: not told"),
+        "n_maj": (_INT, "documents of the best supported account; null: not told"),
+        "n_min": (_INT, "documents of the least supported one; null: not told"),
+    }
+)
+
+RESPONSES = _schema(
+    {
+        "benchmark_id": (_STRING, "of the question; the last row of a question counts"),
+        "attempt": (_INT, "from 1; the next start asks again what failed"),
+        "text": (_STRING, "the raw response; null: see error"),
+        "finish_reason": (_STRING, "null: see error"),
+        "truncated": (pa.bool_(), "the token budget ended before the response did"),
+        "error": (_STRING, "why there is none; null: there is one"),
+        "completion": (_STRING, "completions.key"),
+    }
+)
+
+GRADES = _schema(
+    {
+        "benchmark_id": (_STRING, "of the question; the last row of a question counts"),
+        "attempt": (_INT, "from 1; the next start asks again what failed"),
+        "response": (_STRING, "completions.key of the response that was graded; null: there is none"),
+        "outcome": (_STRING, "complete, partial or failed, computed; null: not graded, see error"),
+        "covered": (pa.list_(pa.bool_()), "by account; null: not graded"),
+        "evidence": (pa.list_(_STRING), "the judge's words for it, by account"),
+        "contradictions": (pa.list_(pa.struct({"value": _STRING, "why": _STRING})), ""),
+        "error_stage": (_STRING, "closed_book: there was nothing to grade; grade: the judge failed; null: graded"),
+        "error": (_STRING, "null: graded"),
+        "completion": (_STRING, "completions.key that decided it; null: no judge was needed"),
+    }
+)
+
 TABLES: dict[str, pa.Schema] = {
     "entities": ENTITIES,
     "subjects": SUBJECTS,
@@ -252,6 +422,20 @@ TABLES: dict[str, pa.Schema] = {
     # of a scoring job
     "ppl_questions": PPL_QUESTIONS,
     "ppl_answers": PPL_ANSWERS,
+    # of a probe's build
+    "documents": DOCUMENTS,
+    "knowledge_points": KNOWLEDGE_POINTS,
+    "mentions": MENTIONS,
+    "sightings": SIGHTINGS,
+    "pairs": PAIRS,
+    "relations": RELATIONS,
+    "subgraphs": SUBGRAPHS,
+    "questions": QUESTIONS,
+    "checks": CHECKS,
+    "benchmark": BENCHMARK,
+    # of a probe's run
+    "responses": RESPONSES,
+    "grades": GRADES,
 }
 
 
