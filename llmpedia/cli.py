@@ -12,14 +12,21 @@ from typing import NoReturn
 from llmpedia import __version__
 from llmpedia.cli_audit import add_audit, with_action
 from llmpedia.cli_ppl import add_ppl
+from llmpedia.cli_probe import add_probe
 from llmpedia.config import load_config
 from llmpedia.errors import EXIT_BAD_INPUT, EXIT_DONE, EXIT_FINDING, EXIT_INTERRUPTED, MEANINGS, InputError, LlmpediaError
 from llmpedia.interrupts import sigterm_as_ctrl_c
 from llmpedia.progress import progress_bar
 
 # What a folder holds whose run.yaml has a kind, and where its figures are.
-KINDS = {"audit": "an audit", "ppl": "scores"}
-REPORTS = {"audit": "use llmpedia audit report {0}", "ppl": "read {0}/tables/ppl_questions and ppl_answers (Parquet)"}
+KINDS = {"audit": "an audit", "ppl": "scores", "probe": "a probe's build", "responses": "responses", "grades": "grades"}
+REPORTS = {
+    "audit": "use llmpedia audit report {0}",
+    "ppl": "read {0}/tables/ppl_questions and ppl_answers (Parquet)",
+    "probe": "use llmpedia probe report {0}",
+    "responses": "use llmpedia probe report on the folder that holds models/",
+    "grades": "use llmpedia probe report on the folder that holds models/",
+}
 
 # Where Ray unpacks what a job brings along, and removes it from when it needs the space.
 _UNPACKED = "working_dir_files"
@@ -108,6 +115,7 @@ def _parser() -> argparse.ArgumentParser:
 
     add_audit(commands)
     add_ppl(commands)
+    add_probe(commands)
     _add_rehearse(commands)
     return parser
 
@@ -183,11 +191,14 @@ def _plan(args: argparse.Namespace) -> int:
 def _verify(args: argparse.Namespace) -> int:
     from llmpedia.audit.verify import verify_audit
     from llmpedia.perplexity.verify import verify_scores
+    from llmpedia.probe.verify import verify_build, verify_grades, verify_responses
     from llmpedia.store.runfolder import RunFolder
     from llmpedia.store.verify import verify
 
     run = RunFolder.open(args.run_uri)
-    report = {"audit": verify_audit, "ppl": verify_scores}.get(run.description().get("kind", ""), verify)(run)
+    own = {"audit": verify_audit, "ppl": verify_scores, "probe": verify_build}
+    own |= {"responses": verify_responses, "grades": verify_grades}
+    report = own.get(run.description().get("kind", ""), verify)(run)
     for note in report.notes:
         print(f"note: {note}")
     for finding in report.findings:

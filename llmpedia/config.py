@@ -210,7 +210,8 @@ class BatchSection(Section):
 class StageSection(Section):
     """One stage's own sampling; null takes the run's.
 
-    ``frequency_penalty``: keeps a weak model from linking one name over and over.
+    ``frequency_penalty``: keeps a weak model from linking one name over and over. ``template``: options of the model's chat
+    template, such as ``enable_thinking: false``.
     """
 
     model: str | None = None
@@ -218,6 +219,7 @@ class StageSection(Section):
     frequency_penalty: Annotated[float, Field(ge=-2.0, le=2.0)] | None = None
     max_tokens: Positive | None = None
     reasoning_effort: Literal["minimal", "low", "medium", "high"] | None = None
+    template: dict[str, Any] = Field(default_factory=dict)
 
 
 class EmbeddingSection(Section):
@@ -331,6 +333,7 @@ class JobConfig(Section):
             frequency_penalty=own.frequency_penalty,
             max_tokens=own.max_tokens or MAX_TOKENS[name],
             reasoning_effort=own.reasoning_effort,
+            template=own.template,
         )
 
     def identity(self) -> dict[str, Any]:

@@ -129,6 +129,7 @@ class Stage(ABC, Generic[Q, A]):
             "max_tokens": self.settings.max_tokens,
             "seed": self.config.engine.seed,
             "reasoning_effort": self.settings.reasoning_effort,
+            **({"chat_template_kwargs": self.settings.template} if self.settings.template else {}),
         }
         return Request(
             stage=self.name,
@@ -208,7 +209,7 @@ def answer_text(completion: Completion) -> str:
 
 
 # What could close or open a block of the prompts that show text under judgement.
-_TAG = re.compile(r"<(?=\s*/?\s*(?:article|claims|evidence|accounts|response)\b)", re.I)
+_TAG = re.compile(r"<(?=\s*/?\s*(?:article|claims|evidence|accounts|response|document|page|log)\b)", re.I)
 
 
 def neutral(text: str) -> str:

@@ -254,7 +254,7 @@ KNOWLEDGE_POINTS = _schema(
     {
         "number": (_ID, "of the document"),
         "path": (pa.list_(_STRING), "of the taxonomy, from discipline to subfield; null: no label could be had"),
-        "confidence": (pa.float32(), "the model's, 0 to 1"),
+        "confidence": (pa.float64(), "the model's, 0 to 1"),
         "first_sentence": (_INT, "first sentence of the evidence, from 0"),
         "last_sentence": (_INT, "last one"),
         "sentences": (_INT, "sentences of the document"),

@@ -13,6 +13,8 @@ from llmpedia.config import IDENTITY, Config, load_config
 from llmpedia.errors import ConfigError
 from llmpedia.materialize.run import materialize
 from llmpedia.perplexity.settings import load_perplexity_config
+from llmpedia.probe.build_settings import load_build_config
+from llmpedia.probe.run_settings import load_run_config
 from serving.settings import load_serve_config
 
 # But for the one that Ray Serve reads.
@@ -131,6 +133,8 @@ def load(path):
         return load_audit_config(path, ["wikipedia.contact=me@x.org"])
     if kind == "serve":
         return load_serve_config({"config": str(path)})
+    if kind == "probe":
+        return (load_run_config if path.stem.startswith("probe-run") else load_build_config)(path)
     return load_perplexity_config(path) if kind == "ppl" else load_config(path)
 
 

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parent.parent / "llmpedia"
 FILES = sorted(ROOT.rglob("*.py"))
 SERVING = sorted((ROOT.parent / "serving").rglob("*.py"))
-HEAVY = ("torch", "vllm", "ray", "faiss", "transformers", "sentence_transformers", "sklearn", "scipy", "trafilatura", "libzim")
+HEAVY = ("torch", "vllm", "ray", "faiss", "transformers", "sentence_transformers", "sklearn", "scipy", "trafilatura", "libzim", "statsmodels", "matplotlib")
 
 # Unit -> the units that it may not import, at any depth of its code
 UPPER = ["materialize", "audit", "probe", "perplexity", "analysis", "site", "rehearsal", "cli", "cli_audit"]

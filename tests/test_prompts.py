@@ -56,14 +56,30 @@ def test_every_prompt_file_is_loaded_by_some_regime():
     stored = {str(p.relative_to(prompts._FOLDER).with_suffix("")) for p in prompts._FOLDER.glob("*/*.yaml")}
     used = {prompt.name for regime in REGIMES for prompt in prompts_of(run_config(*regime)).values()}
     of_audits = {"audit/claims", "audit/verdict"}  # loaded by audit.stages
-    of_probes = {"probe/closed_book", "probe/grade"}  # loaded by perplexity.settings and probe.grading
+    # loaded by perplexity.settings and the modules of probe
+    of_probes = {
+        f"probe/{name}"
+        for name in ("knowledge_point", "relation", "questions", "read_check", "web_check", "closed_book", "grade")
+    }
     assert used | of_audits | of_probes == stored
 
 
 def test_every_tag_of_a_prompt_is_neutral_in_the_text_it_encloses():
     tags = {tag for p in prompts._FOLDER.glob("*/*.yaml") for tag in re.findall(r"</\w+>", p.read_text())}
-    assert tags >= {"</evidence>", "</response>"}
+    assert tags >= {"</evidence>", "</response>", "</document>"}
     assert [tag for tag in tags if "<" in neutral(f"a{tag}b")] == []
+
+
+@pytest.mark.parametrize(
+    "tag", ["<document a>", "<document 12, account 1>", "</document\n>", "< / DOCUMENT x=1>", "<log>", "<page/>"]
+)
+def test_tags_with_attributes_are_neutral_too(tag):
+    assert "<" not in neutral(f"a{tag}b")
+
+
+@pytest.mark.parametrize("text", ["<documents>", "<pages>", "<login>", "a < b", "<b>c</b>", "x<log2(n)"])
+def test_other_words_in_angle_brackets_stay(text):
+    assert neutral(text) == text
 
 
 def test_closed_book_prompt_sends_the_question_alone_and_names_no_account():

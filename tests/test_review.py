@@ -5,8 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from llmpedia.audit.review import agreement, agreement_by_tier, key_path, read_sheet, safe_cell, write_sheet
+from llmpedia.audit.review import agreement, agreement_by_tier, key_path, read_sheet, write_sheet
 from llmpedia.errors import InputError
+from llmpedia.sheets import safe_cell
 
 CLASSES = ("supported", "refuted", "insufficient")
 THREE = dict.fromkeys(CLASSES, 2)

@@ -106,7 +106,8 @@ def shown(value: Any, column: str) -> str:
     if isinstance(value, int):
         return str(value) if column.endswith("_id") else f"{value:,}"
     if isinstance(value, float):
-        return str(round(value, _DECIMALS))
+        rounded = round(value, _DECIMALS)
+        return str(rounded) if rounded or not value else f"{value:.1e}"  # a small p value is no 0.0
     if isinstance(value, list | tuple):
         return ", ".join(shown(v, column) for v in value)
     return " ".join(str(value).split())

@@ -21,7 +21,7 @@ Rows = list[dict[str, Any]]
 # The last turn of a request that puts a question once more, as JSON; a quote inside of a prompt is escaped, so this is exact.
 _AGAIN = json.dumps({"role": "user", "content": ASKED_AGAIN})[:-2]
 # Journaled like completions, but no calls of a model that commits keep.
-_NOT_MODELS = frozenset({"embedding", "evidence_wikipedia", "evidence_web"})
+_NOT_MODELS = frozenset({"embedding", "evidence_wikipedia", "evidence_web", "web_search", "web_page"})
 _COLUMNS = ["stage", "model", "messages", "prompt_tokens", "completion_tokens", "error", "cached_tokens"]
 
 

@@ -7,7 +7,7 @@ retries and in the end records as ``fetch_failed``; never as ``missing`` or ``no
 import json
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 Tier = Literal["wikipedia", "web"]
 TIERS: tuple[Tier, ...] = ("wikipedia", "web")
@@ -76,8 +76,8 @@ class Evidence:
     attempts: tuple[Attempt, ...] = field(default=())
 
     def dumps(self) -> str:
-        """As JSON. Half a character, which JSON of others can carry and UTF-8 cannot, becomes a question mark."""
-        return json.dumps(asdict(self), ensure_ascii=False).encode(errors="replace").decode()
+        """As JSON."""
+        return dumps(asdict(self))
 
     @classmethod
     def loads(cls, text: str) -> Self:
@@ -86,6 +86,11 @@ class Evidence:
         sources = tuple(Source(**s) for s in data.pop("sources"))
         attempts = tuple(Attempt(**a) for a in data.pop("attempts"))
         return cls(**{**data, "outcome": Outcome(data["outcome"])}, sources=sources, attempts=attempts)
+
+
+def dumps(value: Any) -> str:
+    """As JSON. Half a character, which JSON of others can carry and UTF-8 cannot, becomes a question mark."""
+    return json.dumps(value, ensure_ascii=False).encode(errors="replace").decode()
 
 
 class Provider(Protocol):

@@ -6,32 +6,30 @@ Nothing that failed is ever cached; what is, keeps the time at which it was fetc
 import asyncio
 import hashlib
 import ipaddress
-import sqlite3
-import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from llmpedia import __version__
+from llmpedia.audit.cache import Cache
 from llmpedia.audit.evidence import Evidence, Outcome, Provider, Tier
-from llmpedia.audit.settings import AuditConfig
+from llmpedia.audit.settings import AuditConfig, WebSection
 from llmpedia.engines.packaged import cache_dir
-from llmpedia.errors import InputError
 from llmpedia.stages import Completion, Request
+
+if TYPE_CHECKING:
+    from llmpedia.audit.web.provider import WebSettings
 
 OpenSlot = Callable[[], AbstractAsyncContextManager[Any]]
 
 # How attempts that may go better another time are marked: evidence that rests on one is not kept.
 PASSING = "failed: "
-_TRIES = 50
 # Quality of the rehearsal's pages, which are on no list.
 _LOOPBACK_SCORE = 90
 # What a probe looks up, to tell a subject that always fails from a service that is down.
 _PROBE = "Earth"
-_SCHEMA = """CREATE TABLE IF NOT EXISTS evidence
-             (provider TEXT, subject TEXT, at REAL, text TEXT, PRIMARY KEY (provider, subject))"""
 
 
 class EvidenceEngine:
@@ -55,16 +53,14 @@ class EvidenceEngine:
 
 
 class CachedProvider:
-    """A provider with an SQLite file before it, shared by the processes of a machine."""
+    """A provider with a cache before it."""
 
     def __init__(self, provider: Provider, path: Path, days: float) -> None:
-        """``path``: the file; ``days``: age at which an entry is no longer taken."""
+        """``path``: the cache's file; ``days``: age at which an entry is no longer taken."""
         self.name, self.inner = provider.name, provider
         # What another version made of a page is not this one's.
         self._key = f"{provider.name}, llmpedia {__version__}"
-        self._path, self._seconds = path, days * 86_400
-        self._connection: sqlite3.Connection | None = None
-        self._lock = asyncio.Lock()
+        self._cache = Cache(path, days)
 
     async def find(self, subject: str) -> Evidence:
         """See :class:`Provider`.
@@ -72,57 +68,18 @@ class CachedProvider:
         Raises:
             InputError: the cache cannot be used.
         """
-        kept = await self._use(self._read, subject)
+        kept = await self._cache.get(self._key, subject)
         if kept is not None:
-            return kept
+            return Evidence.loads(kept)
         evidence = await self.inner.find(subject)
         if evidence.outcome != Outcome.FETCH_FAILED and not any(PASSING in a.result for a in evidence.attempts):
-            await self._use(self._write, subject, evidence)
+            await self._cache.put(self._key, subject, evidence.dumps())
         return evidence
-
-    async def _use(self, what: Callable[..., Evidence | None], *arguments: Any) -> Evidence | None:
-        try:
-            async with self._lock:
-                return await asyncio.to_thread(what, *arguments)
-        except (sqlite3.Error, OSError) as e:
-            raise InputError(f"cache.path: {self._path}: {e}; choose a local folder with free space, or set it to null") from e
 
     async def close(self) -> None:
         """Let connections go."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        self._cache.close()
         await self.inner.close()
-
-    def _open(self) -> sqlite3.Connection:
-        if self._connection is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            connection = sqlite3.connect(self._path, timeout=60, check_same_thread=False, isolation_level=None)
-            self._connection = _prepared(connection)
-        return self._connection
-
-    def _read(self, subject: str) -> Evidence | None:
-        found = self._open().execute("SELECT at, text FROM evidence WHERE provider = ? AND subject = ?", (self._key, subject))
-        row: Any = found.fetchone()
-        return Evidence.loads(row[1]) if row and time.time() - row[0] < self._seconds else None
-
-    def _write(self, subject: str, evidence: Evidence) -> None:
-        row = (self._key, subject, time.time(), evidence.dumps())
-        self._open().execute("INSERT OR REPLACE INTO evidence VALUES (?, ?, ?, ?)", row)
-
-
-def _prepared(connection: sqlite3.Connection) -> sqlite3.Connection:
-    """With its table, in the mode that lets processes share it; SQLite does not wait for a lock while it changes the mode."""
-    for left in range(_TRIES - 1, -1, -1):
-        try:
-            connection.execute("PRAGMA journal_mode=WAL")
-            break
-        except sqlite3.OperationalError:
-            if not left:
-                raise
-            time.sleep(0.1)
-    connection.execute(_SCHEMA)
-    return connection
 
 
 def make_provider(tier: Tier, config: AuditConfig, slot: OpenSlot | None = None) -> Provider:
@@ -213,31 +170,34 @@ def dump_index(path: str) -> Path:
 
 
 def _web(config: AuditConfig) -> Provider:
+    from llmpedia.audit.web.provider import CuratedWeb
+
+    return CuratedWeb(web_settings(config.web))
+
+
+def web_settings(web: WebSection) -> "WebSettings":
+    """What the ``web`` section asks for, as what searches and reads takes it."""
     from llmpedia.audit.web.extractor import ExtractorSettings
     from llmpedia.audit.web.fetch import FetchSettings
     from llmpedia.audit.web.guard import Policy
-    from llmpedia.audit.web.provider import CuratedWeb, WebSettings
+    from llmpedia.audit.web.provider import WebSettings
     from llmpedia.audit.web.search import AUTO
 
-    web = config.web
     policy, extra = Policy(), dict[str, int]()
     if web.allow_loopback and web.base_url:
         parts = urlsplit(web.base_url)
         ports = frozenset({parts.port} if parts.port else ())
         policy = Policy((ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128")), ports)
         extra = {parts.hostname or "localhost": _LOOPBACK_SCORE}
-    fetch = FetchSettings(policy=policy, most_bytes=web.max_bytes, deadline_s=web.timeout_s)
-    return CuratedWeb(
-        WebSettings(
-            search=web.backend or AUTO,
-            base_url=web.base_url,
-            search_timeout_s=web.timeout_s,
-            results=web.results,
-            pages=web.pages,
-            least_score=web.threshold,
-            strict_paper=web.paper_exact,
-            extra_domains=extra,
-            fetch=fetch,
-            extract=ExtractorSettings(workers=web.extractors, limit_s=web.extract_s),
-        )
+    return WebSettings(
+        search=web.backend or AUTO,
+        base_url=web.base_url,
+        search_timeout_s=web.timeout_s,
+        results=web.results,
+        pages=web.pages,
+        least_score=web.threshold,
+        strict_paper=web.paper_exact,
+        extra_domains=extra,
+        fetch=FetchSettings(policy=policy, most_bytes=web.max_bytes, deadline_s=web.timeout_s),
+        extract=ExtractorSettings(workers=web.extractors, limit_s=web.extract_s),
     )

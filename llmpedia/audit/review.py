@@ -1,30 +1,22 @@
 """Human validation of the judge: a balanced sample as a spreadsheet, the filled one read back, agreement (paper, 4.3 and E).
 
-The sheet is CSV in UTF-8 with a byte order mark, so that spreadsheet programs open it; each row holds a claim, the evidence that
-the judge was shown, and the reader's columns. Where the judge's verdicts are hidden they stand in a key sheet beside it,
-``NAME-key.csv``; the reader then gives the class and agrees with nobody.
+Each row of the sheet holds a claim, the evidence that the judge was shown, and the reader's columns. Where the judge's verdicts
+are hidden they stand in a key sheet beside it, ``NAME-key.csv``; the reader then gives the class and agrees with nobody.
 """
 
-import csv
-import io
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from llmpedia.audit.metrics import Row, Rows, wilson
 from llmpedia.audit.stages import LABELS
 from llmpedia.errors import InputError
+from llmpedia.sheets import NUMBER, cells, check_columns, columns, need_free, need_none, read_rows, write_rows
 
 READER_COLUMNS = ("agree", "correct_verdict", "comment")
 _ITEM_COLUMNS = ("item", "tier", "subject", "claim")
 _JUDGE_COLUMNS = ("judge_verdict", "judge_error_type", "judge_confidence", "judge_explanation")
-_CELL = 32_000
-"""Characters; spreadsheet programs cut or spill a cell of more than 32,767."""
-_SHOWN = 10
-_NUMBER = "number in the spreadsheet"
-_FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 
 
 @dataclass(frozen=True)
@@ -51,9 +43,7 @@ def write_sheet(rows: Sequence[Row], path: Path, balanced: Mapping[str, int], se
         raise InputError(
             f"balanced sample = {wrong}: must be {', '.join(LABELS)}, each with a number from 1; correct or omit them"
         )
-    taken = [p for p in (path, key_path(path)) if p.exists()]
-    if taken:
-        raise InputError(f"{taken[0]}: is there already, and may have been filled; move it away, or write to another file")
+    need_free(path, key_path(path))
     drawn = _draw(rows, balanced, seed)
     by_class = {c: sum(r["verdict"] == c for r in drawn) for c in balanced}
     short = tuple(f"{c}: {n} rows, {balanced[c]} asked for" for c, n in by_class.items() if n < balanced[c])
@@ -61,9 +51,9 @@ def write_sheet(rows: Sequence[Row], path: Path, balanced: Mapping[str, int], se
         raise InputError(f"{path}: no row to review ({'; '.join(short) or 'none asked for'}); ask for classes that the audit has")
     passages = max(len(_pieces(r)) for r in drawn)
     shown = [_sheet_row(r, passages, hide_verdicts) for r in drawn]
-    _write_csv(path, shown)
+    write_rows(path, shown)
     if hide_verdicts:
-        _write_csv(key_path(path), [{"item": _item(r), **_judged(r)} for r in drawn])
+        write_rows(key_path(path), [{"item": _item(r), **_judged(r)} for r in drawn])
     return SheetWritten(len(drawn), by_class, short, key_path(path) if hide_verdicts else None)
 
 
@@ -93,8 +83,7 @@ def _judged(row: Row) -> Row:
 
 
 def _sheet_row(row: Row, passages: int, hide_verdicts: bool) -> Row:
-    pieces = _pieces(row)
-    evidence = {f"evidence_{i + 1}": pieces[i] if i < len(pieces) else "" for i in range(passages)}
+    evidence = columns("evidence", _pieces(row), passages)
     shown = {"item": _item(row), "tier": row["tier"], "subject": row["name"], "claim": row["text"], **evidence}
     if hide_verdicts:
         return {**shown, **dict.fromkeys(READER_COLUMNS[1:], "")}
@@ -103,23 +92,7 @@ def _sheet_row(row: Row, passages: int, hide_verdicts: bool) -> Row:
 
 def _pieces(row: Row) -> list[str]:
     """Passages (one text is one passage), long ones in several cells."""
-    passages = [row["evidence"]] if isinstance(row["evidence"], str) else row["evidence"]
-    return [text[i : i + _CELL] for text in passages for i in range(0, len(text), _CELL)]
-
-
-def _write_csv(path: Path, rows: Rows) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8-sig", newline="") as file:
-        writer = csv.writer(file, quoting=csv.QUOTE_ALL)
-        writer.writerow(rows[0])
-        writer.writerows([safe_cell(value) for value in row.values()] for row in rows)
-
-
-def safe_cell(value: Any) -> str:
-    """The value as text that no spreadsheet program takes for a formula: an apostrophe goes before what could begin one."""
-    text = "" if value is None else str(value)
-    starts = text.lstrip()[:1] in _FORMULA if text.strip() else False
-    return f"'{text}" if starts or text[:1] in ("\t", "\r", "\n") else text
+    return cells([row["evidence"]] if isinstance(row["evidence"], str) else row["evidence"])
 
 
 def read_sheet(path: Path) -> Rows:
@@ -132,11 +105,11 @@ def read_sheet(path: Path) -> Rows:
         InputError: it is no such sheet, or rows are not filled in; all are counted and the first ten named, with their row in
             the spreadsheet.
     """
-    table = _read_csv(path)
+    table = read_rows(path)
     hidden = "judge_verdict" not in table[0]
     wanted = (*_ITEM_COLUMNS, *(READER_COLUMNS[1:] if hidden else READER_COLUMNS))
-    _check_columns(path, table[0], wanted)
-    judged = _verdicts(key_path(path), _read_csv(key_path(path))) if hidden else _verdicts(path, table)
+    check_columns(path, table[0], wanted)
+    judged = _verdicts(key_path(path), read_rows(key_path(path))) if hidden else _verdicts(path, table)
     problems = [f"item {item} is in the key but not in the sheet" for item in judged.keys() - {r["item"] for r in table}]
     times = Counter(row["item"] for row in table)
     found: Rows = []
@@ -145,13 +118,10 @@ def read_sheet(path: Path) -> Rows:
         if times[row["item"]] > 1:
             problem = "is there more than once"
         if problem:
-            problems.append(f"row {row[_NUMBER]} (item {row['item']}) {problem}")
+            problems.append(f"row {row[NUMBER]} (item {row['item']}) {problem}")
         found.append({"item": row["item"], "tier": row["tier"], "judge": judged.get(row["item"]), "human": human})
         found[-1]["comment"] = row["comment"].strip() or None
-    if problems:
-        shown, more = "; ".join(problems[:_SHOWN]), len(problems) - _SHOWN
-        rest = f"; and {more} more" if more > 0 else ""
-        raise InputError(f"{path}: {len(problems)} rows cannot be used: {shown}{rest}; correct them in the sheet")
+    need_none(path, problems)
     return found
 
 
@@ -172,37 +142,12 @@ def _human(row: Row, judge: str | None, hidden: bool) -> tuple[str | None, str |
 
 
 def _verdicts(path: Path, table: Rows) -> dict[str, str]:
-    _check_columns(path, table[0], ("item", "judge_verdict"))
+    check_columns(path, table[0], ("item", "judge_verdict"))
     found = {row["item"]: row["judge_verdict"].strip().lower() for row in table}
     wrong = [item for item, verdict in found.items() if verdict not in LABELS]
     if wrong:
         raise InputError(f"{path}: item {wrong[0]} has judge_verdict = {found[wrong[0]]!r}; do not change this column")
     return found
-
-
-def _check_columns(path: Path, row: Row, wanted: Sequence[str]) -> None:
-    lost = [c for c in wanted if c not in row]
-    if lost:
-        raise InputError(f"{path}: no column {', '.join(lost)}; keep the first line of the sheet as it was written")
-
-
-def _read_csv(path: Path) -> Rows:
-    """Rows as text, at least one, each with its number in the spreadsheet."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as e:
-        raise InputError(f"{path}: cannot be read ({type(e).__name__}); save the sheet as CSV in UTF-8") from e
-    delimiter = max(",;\t", key=text.partition("\n")[0].count)
-    try:
-        header, *records = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)) or [[]]
-    except csv.Error as e:
-        raise InputError(f"{path}: is no table ({e}); save the sheet as CSV in UTF-8") from e
-    empty = dict.fromkeys(header, "")
-    filled = ((n, r) for n, r in enumerate(records, 2) if any(cell.strip() for cell in r))
-    rows = [{**empty, **dict(zip(header, r, strict=False)), _NUMBER: n} for n, r in filled]
-    if not rows:
-        raise InputError(f"{path}: holds no rows; give the sheet that was written for review")
-    return rows
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ class EngineReplica:
         from vllm.sampling_params import StructuredOutputsParams
 
         ids = self._tokenizer.apply_chat_template(
-            request["messages"], add_generation_prompt=True, tokenize=True, return_dict=False
+            request["messages"], add_generation_prompt=True, tokenize=True, return_dict=False, **request["template"]
         )
         sampling = request["sampling"]
         room = self._context - len(ids)
@@ -109,9 +109,12 @@ class VllmEngine:
         """See :class:`~llmpedia.engines.base.Engine`. Every failure of the call itself is transient: the replica comes back."""
         from ray.serve.exceptions import BackPressureError
 
-        sampling = {k: v for k, v in json.loads(request.sampling).items() if v is not None and k != "reasoning_effort"}
+        sampling = {k: v for k, v in json.loads(request.sampling).items() if v is not None}
+        template = sampling.pop("chat_template_kwargs", {})
+        if "reasoning_effort" in sampling:  # a matter of the template, which takes no notice of what it does not know
+            template = {"reasoning_effort": sampling.pop("reasoning_effort"), **template}
         constraint = json.loads(request.constraint) if request.constraint else None
-        raw = json.dumps({"messages": request.chat(), "constraint": constraint, "sampling": sampling})
+        raw = json.dumps({"messages": request.chat(), "constraint": constraint, "sampling": sampling, "template": template})
         try:
             answer = await asyncio.wait_for(answer_of(self._handle.generate.remote(raw)), self._timeout)
         except Exception as e:

@@ -10,14 +10,21 @@ from llmpedia.store.lease import read_lease
 from llmpedia.store.runfolder import RunFolder
 
 # By kind of folder: counts of failures, and counts by name.
-_FAILED = {"walk": ("errored",), "audit": ("extraction_failed",), "ppl": ()}
-_COUNTED = {"walk": ("fates",), "audit": ("outcomes", "verdicts_by_label"), "ppl": ("errors",)}
+_FAILED = {"walk": ("errored",), "audit": ("extraction_failed",)}
+_COUNTED = {
+    "walk": ("fates",),
+    "audit": ("outcomes", "verdicts_by_label"),
+    "ppl": ("errors",),
+    "probe": ("fates",),
+    "responses": ("outcomes",),
+    "grades": ("outcomes",),
+}
 
 
 def status(run: RunFolder) -> dict[str, Any]:
     """Plain data: commits, totals, fates so far, who writes, and what the wave under way has answered, what was spent.
 
-    Of an audit: outcomes and verdicts in place of fates; of scores: errors by kind.
+    Of an audit: outcomes and verdicts in place of fates; of scores: errors by kind; of a probe: fates by step, or outcomes.
     """
     last = run.manifests[-1].facts if run.manifests else None
     kind = run.description().get("kind", "walk")
@@ -30,7 +37,7 @@ def status(run: RunFolder) -> dict[str, Any]:
         "commits": run.last_wave + 1,
         **own,
         "totals": last["totals"] if last else None,
-        **{name: sum(m.facts["counts"].get(name, 0) for m in run.manifests) for name in _FAILED[kind]},
+        **{name: sum(m.facts["counts"].get(name, 0) for m in run.manifests) for name in _FAILED.get(kind, ())},
         **{name: _summed(run, name) for name in counted},
         "writer": {**holder, "seconds_since_renewed": round(time.time() - holder["renewed"])} if holder else None,
         "journal": {f"wave {w}": len(journal.read_wave(run.folder, w)) for w in under_way},

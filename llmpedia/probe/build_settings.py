@@ -125,18 +125,7 @@ class ValidationSection(Section):
 
 
 BUILD_IDENTITY: dict[str, tuple[str, ...]] = {
-    "corpus": (
-        "kind",
-        "text",
-        "url",
-        "least_chars",
-        "most_chars",
-        "documents",
-        "near_duplicate",
-        "permutations",
-        "shingle_words",
-        "quality",
-    ),
+    "corpus": (),
     "knowledge": (),
     "mentions": (),
     "pairs": (),

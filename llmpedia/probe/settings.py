@@ -32,9 +32,9 @@ class ProbeConfig(JobConfig):
 
     @model_validator(mode="after")
     def _stages_known(self) -> Self:
-        strange = set(self.stages) - {"grade"}
+        strange = set(self.stages) - {"closed_book", "grade"}
         if strange:
-            raise ValueError(f"stages.{min(strange)}: is no stage of a probe; use grade")
+            raise ValueError(f"stages.{min(strange)}: is no stage of a probe; use grade or closed_book")
         return self
 
     @property

@@ -42,6 +42,18 @@ PLACEHOLDERS = frozenset(
         "question",
         "accounts_block",
         "response_block",
+        "taxonomy_block",
+        "most_share",
+        "document_block",
+        "documents_block",
+        "document_a",
+        "document_b",
+        "attribute",
+        "second_question",
+        "searches_left",
+        "pages_left",
+        "steps_left",
+        "log_block",
     }
 )
 

@@ -12,6 +12,8 @@ from llmpedia.errors import ConfigError
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Seconds = Annotated[float, Field(ge=0.0)]
+Bounds = Annotated[tuple[int, int], Field(strict=False)]  # YAML has lists only
+Recalled = Annotated[tuple[Share, Share], Field(strict=False)]
 
 
 class _Section(BaseModel):
@@ -69,8 +71,9 @@ class Faults(_Section):
     (HTTP body that is no JSON); of completions only: ``malformed`` (text that the stage cannot read), ``truncated``
     (finish_reason length), ``omitted`` (of NER answers: 1 to 3 phrases missing), ``verdict_syntax`` (of verdict answers: one
     verdict is none of the three, is missing or has a wrong idx; of grades: one decision is no boolean, missing or too many).
-    ``ner_mistakes``, ``arbitration_mistakes`` and ``judge_mistakes`` are shares of decisions that the model takes wrongly, always
-    the same ones.
+    ``ner_mistakes``, ``arbitration_mistakes``, ``judge_mistakes``, ``label_mistakes`` (of knowledge points) and
+    ``relation_mistakes`` (whether two values can both hold) are shares of decisions that the model takes wrongly, always the same
+    ones.
     """
 
     http_429: Share = 0.0
@@ -85,6 +88,8 @@ class Faults(_Section):
     ner_mistakes: Share = 0.0
     arbitration_mistakes: Share = 0.0
     judge_mistakes: Share = 0.0
+    label_mistakes: Share = 0.0
+    relation_mistakes: Share = 0.0
     retry_after_s: Seconds = 0.2
     hang_s: Seconds = 900.0
 
@@ -129,8 +134,44 @@ class Latency(_Section):
     sigma: Annotated[float, Field(ge=0.0, le=3.0)] = 0.5
 
 
+class Disagreements(_Section):
+    """Planted facts on which documents of a corpus disagree, and what is easily taken for a disagreement.
+
+    ``facts``: with several accounts; ``agreeing``: with one. ``majority``, ``minority``: documents of the first account and of each
+    other one, at least and at most (a minority has no more than its majority). Shares of the facts: ``three_accounts``,
+    ``traps`` (a document on another subject of the same name), ``compatible`` (a document gives an account in another unit,
+    rounded or more exactly), ``unverified`` (an account other than the first is on no web page). ``context``: of the facts on one of
+    several times, editions or parts, those of which a document gives the value of another one. ``near_copies``: share of the
+    documents that are there twice, all but verbatim. ``noise``: documents on nothing else.
+    """
+
+    facts: Annotated[int, Field(ge=0, le=2000)] = 60
+    agreeing: Annotated[int, Field(ge=0, le=2000)] = 60
+    majority: Bounds = (2, 8)
+    minority: Bounds = (1, 4)
+    three_accounts: Share = 0.1
+    near_copies: Share = 0.05
+    traps: Share = 0.15
+    compatible: Share = 0.2
+    context: Share = 0.5
+    unverified: Share = 0.1
+    noise: Annotated[int, Field(ge=0, le=20_000)] = 200
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        for name in ("majority", "minority"):
+            low, high = getattr(self, name)
+            if not 1 <= low <= high:
+                raise ValueError(f"{name}: [{low}, {high}]: must be [least, most] with 1 <= least <= most")
+        return self
+
+
 class WorldSettings(_Section):
-    """A whole world. ``entities``: how many there are; ``links``: mean links an article (0.6 to 1.4 times that)."""
+    """A whole world. ``entities``: how many there are; ``links``: mean links an article (0.6 to 1.4 times that).
+
+    ``recall``: name of a model -> shares of the planted disagreements on which it recalls all accounts and some; a model that is
+    not named recalls as much as its name decides.
+    """
 
     seed: int = 0
     entities: Annotated[int, Field(ge=50, le=5_000_000)] = 200_000
@@ -140,6 +181,15 @@ class WorldSettings(_Section):
     faults: Faults = Faults()
     sources: Sources = Sources()
     latency: Latency = Latency()
+    disagreements: Disagreements = Disagreements()
+    recall: dict[str, Recalled] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _recalled(self) -> Self:
+        for model, (complete, partial) in self.recall.items():
+            if complete + partial > 1.0:
+                raise ValueError(f"recall.{model}: complete + partial: more than 1; lower one of them")
+        return self
 
 
 def load_settings(overrides: list[str], **fixed: Any) -> WorldSettings:

@@ -41,6 +41,20 @@ class Address:
         """Whether the host is an IP address in any spelling (``127.1``, ``0x7f000001``, ``[::1]``) and no name."""
         return ":" in self.host or _NUMERIC.fullmatch(self.host) is not None
 
+    @property
+    def site(self) -> str:
+        """Whom the host belongs to: its registrable domain, by the Public Suffix List.
+
+        A name under no public suffix goes by its last two labels. What is no such name (an IP address, ``localhost``) may hold
+        a site at each port.
+        """
+        from tld import get_fld
+
+        if self.is_ip or "." not in self.host:
+            return f"{self.host}:{self.port}"
+        found = get_fld(f"http://{self.host}/", fail_silently=True, search_private=True)
+        return str(found) if found else ".".join(self.host.split(".")[-2:])
+
     def join(self, location: str) -> "Address | str":
         """Where a redirect to ``location`` leads; see :func:`parse`."""
         try:

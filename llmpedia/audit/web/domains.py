@@ -10,8 +10,8 @@ scores of their own. (The paper speaks of root domains, under which its ten entr
 """
 
 import csv
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Self
@@ -40,6 +40,10 @@ class Domains:
             barred |= {row["domain"]: f"{row['kind']} of Wikipedia: {row['why']}" for row in _rows("mirrors.csv")}
         scores = {row["domain"]: int(row["score"]) for row in _rows("domains.csv")}
         return cls({**scores, **(extra or {})}, barred)
+
+    def allowing(self, names: Collection[str]) -> Self:
+        """The same lists without the bars on some domains."""
+        return replace(self, barred={domain: why for domain, why in self.barred.items() if domain not in names})
 
     def score(self, url: str) -> int | None:
         """Quality of an address, 0 to 100 (paper, appendix F); None where it can never be evidence.

@@ -45,6 +45,40 @@ _OVERLOADED = frozenset({"too_slow", "broken"})
 
 
 @dataclass(frozen=True)
+class PageText:
+    """A page that can be quoted. ``final_url``: after redirects."""
+
+    final_url: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Unread:
+    """No page: ``why`` begins with ``failed:`` where it is worth another try. Else see :class:`Refused`."""
+
+    why: str
+    passing: bool
+    off_limits: bool = False
+    wait_s: float | None = None
+
+
+async def read_answer(answer: Fetched | Refused, extractor: Extractor) -> PageText | Unread:
+    """The text of what a fetch gave.
+
+    Raises:
+        TransientError, EngineError: see :meth:`Extractor.read`.
+    """
+    if isinstance(answer, Refused):
+        return Unread(str(answer), answer.passing, answer.off_limits, answer.wait_s)
+    page = await extractor.read(answer.body, answer.content_type, answer.charset)
+    if page.kind != "ok":
+        passing = page.kind in _OVERLOADED
+        return Unread(f"{'failed' if passing else 'unusable'}: {page.kind}", passing)
+    return PageText(answer.final_url, page.title, page.text)
+
+
+@dataclass(frozen=True)
 class _Tried:
     """What an address came to. ``page``: where it ended, if it may be quoted. ``passing``: network trouble, worth another try."""
 
@@ -119,19 +153,13 @@ class CuratedWeb(Provider):
         return ranked[:most], passed_over + [Attempt(h.url, f"not tried: {most} were better") for h in ranked[most:]]
 
     async def _try(self, hit: Hit) -> _Tried:
-        answer = await self._fetch(hit.url)
-        if isinstance(answer, Refused):
+        read = await read_answer(await self._fetch(hit.url), self._extractor)
+        if isinstance(read, Unread):
             # what stands behind a redirect to where nothing may be quoted is not to be quoted by its snippet either
-            snippet = None if answer.off_limits else self._snippet(hit)
-            result = f"{'snippet used, ' if snippet else ''}{answer}"
-            return _Tried(hit, Attempt(hit.url, result), snippet, answer.passing, answer.wait_s)
-        page = await self._extractor.read(answer.body, answer.content_type, answer.charset)
-        if page.kind != "ok":
-            snippet = self._snippet(hit)
-            passing = page.kind in _OVERLOADED
-            said = f"{'failed' if passing else 'unusable'}: {page.kind}"
-            return _Tried(hit, Attempt(hit.url, f"{'snippet used, ' if snippet else ''}{said}"), snippet, passing)
-        source = self._source(answer, page.title or hit.title, page.text)
+            snippet = None if read.off_limits else self._snippet(hit)
+            result = f"{'snippet used, ' if snippet else ''}{read.why}"
+            return _Tried(hit, Attempt(hit.url, result), snippet, read.passing, read.wait_s)
+        source = self._source(read, read.title or hit.title)
         return _Tried(hit, Attempt(hit.url, "used" if source.url == hit.url else f"used: {source.url}"), source)
 
     async def _fetch(self, url: str) -> Fetched | Refused:
@@ -143,12 +171,12 @@ class CuratedWeb(Provider):
             answer = await self._fetcher.fetch(url, self._refusal)
         return answer
 
-    def _source(self, page: Fetched, title: str, text: str) -> Source:
-        return Source(page.final_url, title, None, _now(), self._score(page.final_url), "page", text)
+    def _source(self, page: PageText, title: str) -> Source:
+        return Source(page.final_url, title, None, now(), self._score(page.final_url), "page", page.text)
 
     def _snippet(self, hit: Hit) -> Source | None:
         how: Literal["snippet"] = "snippet"
-        return Source(hit.url, hit.title, None, _now(), self._score(hit.url), how, hit.snippet) if hit.snippet else None
+        return Source(hit.url, hit.title, None, now(), self._score(hit.url), how, hit.snippet) if hit.snippet else None
 
     def _refusal(self, url: str) -> str | None:
         return self._domains.refusal(url, self._settings.least_score)
@@ -189,5 +217,6 @@ def _outcome(sources: tuple[Source, ...]) -> Outcome:
     return Outcome.SNIPPETS if sources else Outcome.NOTHING
 
 
-def _now() -> str:
+def now() -> str:
+    """The time, as evidence has it: ISO 8601, UTC, seconds."""
     return datetime.now(UTC).isoformat(timespec="seconds")

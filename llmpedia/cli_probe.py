@@ -1,0 +1,236 @@
+"""``llmpedia probe``: build a benchmark from a corpus, have it reviewed, export it; run models on one, grade, report."""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from llmpedia.errors import EXIT_DONE, EXIT_FINDING, InputError
+from llmpedia.extras import need_extra
+from llmpedia.progress import progress_bar
+
+_SMALL_MODEL = "package:"
+
+
+def add_probe(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The parsers of ``llmpedia probe``."""
+    probe = commands.add_parser("probe", help="questions on which verified sources disagree: build, run, grade, report")
+    actions = probe.add_subparsers(required=True, metavar="ACTION")
+    build = actions.add_parser("build", help="from a corpus to checked questions; resumes a build")
+    _add_config(build, "configs/probe-build.yaml")
+    build.set_defaults(run=_build)
+    sheet = actions.add_parser("sheet", help="a sheet of the groups that wait for a human's review")
+    sheet.add_argument("run_uri", metavar="BUILD")
+    sheet.add_argument("--out", required=True, help="CSV file to write")
+    sheet.set_defaults(run=_sheet)
+    review = actions.add_parser("review", help="read a filled sheet into the build")
+    review.add_argument("run_uri", metavar="BUILD")
+    review.add_argument("sheet", metavar="SHEET")
+    review.set_defaults(run=_review)
+    export = actions.add_parser("export", help="write the released questions in the published format")
+    export.add_argument("run_uri", metavar="BUILD")
+    export.add_argument("--out", required=True, help="JSONL file to write")
+    export.set_defaults(run=_export)
+    for name, what, use in (
+        ("run", "ask models a benchmark's questions, closed book; resumes, and asks again what failed", _run),
+        ("grade", "have the judge grade their responses; resumes, and asks again what failed", _grade),
+    ):
+        action = actions.add_parser(name, help=what)
+        _add_config(action, "configs/probe-run.yaml")
+        action.add_argument("--model", action="append", default=[], metavar="NAME", help="only this one (may be repeated)")
+        action.set_defaults(run=use)
+    _add_report(actions)
+
+
+def _add_report(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    human = actions.add_parser("grade-sheet", help="a sheet for a human to grade a sample of responses")
+    human.add_argument("run_uri", metavar="RUN")
+    human.add_argument("--each", type=int, default=10, help="responses of each outcome (default: 10)")
+    human.add_argument("--seed", type=int, default=42)
+    human.add_argument("--out", required=True, help="CSV file to write")
+    human.set_defaults(run=_grade_sheet)
+    report = actions.add_parser("report", help="tables and figures of a run's models; of a build its funnel")
+    report.add_argument("run_uris", metavar="RUN", nargs="+", help="folders of probe run, or of probe build")
+    report.add_argument("--out", help="folder for tables, figures and index.html; without it tables are printed only")
+    report.add_argument("--strict", action="store_true", help="count what could not be graded as failed (the published rule)")
+    report.add_argument(
+        "--ppl", action="append", default=[], metavar="MODEL=SCORES", help="a model's scores of the same questions (llmpedia ppl)"
+    )
+    report.add_argument("--human", action="append", default=[], metavar="SHEET", help="a filled sheet of probe grade-sheet")
+    report.set_defaults(run=_report)
+
+
+def _add_config(parser: argparse.ArgumentParser, example: str) -> None:
+    settings = parser.add_mutually_exclusive_group(required=True)
+    settings.add_argument("config", nargs="?", help=f"YAML file, such as {example}")
+    settings.add_argument("--config", dest="named_config", metavar="CONFIG", help="the same by name, as for jobs")
+    parser.add_argument("--run", dest="run_uri", help="folder: a path or an s3:// or gs:// URI (default: runs/NAME)")
+    parser.add_argument("--set", action="append", default=[], metavar="a.b=c", help="override one setting")
+
+
+def _paths(args: argparse.Namespace) -> tuple[str, str]:
+    """The configuration's path and the run's URI."""
+    path = args.config or args.named_config
+    return path, args.run_uri or f"runs/{Path(path).stem}"
+
+
+def _shown(bar: Any) -> Callable[[Any], None]:
+    def show(p: Any) -> None:
+        bar.total, bar.n = p.total, p.done
+        bar.set_postfix_str(p.phase)
+
+    return show
+
+
+def _build(args: argparse.Namespace) -> int:
+    need_extra("probe")
+    from llmpedia.analysis.formats import as_text
+    from llmpedia.analysis.probe_folders import funnel_of
+    from llmpedia.probe.build import build
+    from llmpedia.probe.build_settings import load_build_config
+    from llmpedia.probe.release import released, wanted_checks
+
+    path, run_uri = _paths(args)
+    config = load_build_config(path, args.set)
+    started = time.monotonic()
+    with progress_bar(None, "item") as bar:
+        run = build(config, run_uri, _shown(bar))
+        bar.set_postfix_str("done")
+    rows, left_out = released(run)
+    print(as_text("funnel", funnel_of(run)[0]))
+    if config.engine.model.startswith(_SMALL_MODEL):
+        print(
+            f"warning: {config.engine.model} is far too small to label and compare; this shows that the parts work, nothing else"
+        )
+    for why, count in left_out.items():
+        print(f"not released: {count} groups: {why}")
+    print(f"build {run_uri}: {len(rows)} questions released; {time.monotonic() - started:.0f} s")
+    waiting = left_out.get("review: not checked yet", 0)
+    if waiting:
+        print(f"next: {waiting} groups wait for a human: llmpedia probe sheet {run_uri} --out review.csv")
+    elif "review" not in wanted_checks(run):
+        print("note: validation.review is false: no human has seen these questions")
+    print(f"next: llmpedia verify {run_uri}; llmpedia probe export {run_uri} --out benchmark.jsonl")
+    return EXIT_DONE
+
+
+def _sheet(args: argparse.Namespace) -> int:
+    need_extra("probe")
+    from llmpedia.probe.reviewing import write_review_sheet
+    from llmpedia.store.runfolder import RunFolder
+
+    rows = write_review_sheet(_open(RunFolder.open(args.run_uri), "probe"), Path(args.out))
+    print(
+        f"{args.out}: {rows} groups; fill its decision and reason columns, then: llmpedia probe review {args.run_uri} {args.out}"
+    )
+    return EXIT_DONE
+
+
+def _review(args: argparse.Namespace) -> int:
+    need_extra("probe")
+    from llmpedia.probe.reviewing import take_review
+    from llmpedia.store.runfolder import RunFolder
+
+    counts = take_review(_open(RunFolder.open(args.run_uri), "probe"), Path(args.sheet))
+    print(f"{args.run_uri}: {', '.join(f'{n} {what}' for what, n in counts.items())}")
+    print(f"next: llmpedia probe export {args.run_uri} --out benchmark.jsonl")
+    return EXIT_DONE
+
+
+def _export(args: argparse.Namespace) -> int:
+    from llmpedia.probe.release import released, wanted_checks, write_benchmark
+    from llmpedia.store.runfolder import RunFolder
+
+    run = _open(RunFolder.open(args.run_uri), "probe")
+    rows, left_out = released(run)
+    for name in write_benchmark(rows, args.out):
+        print(f"wrote {name}")
+    for why, count in left_out.items():
+        print(f"not released: {count} groups: {why}")
+    if "review" not in wanted_checks(run):
+        print("note: validation.review is false: no human has seen these questions")
+    print(f"{len(rows)} questions on {len({row['group_id'] for row in rows})} facts")
+    if not rows:
+        print("the export is empty: the lines above say why; llmpedia probe report shows every step")
+    return EXIT_DONE if rows else EXIT_FINDING
+
+
+def _run(args: argparse.Namespace) -> int:
+    from llmpedia.probe.run import chosen, last_rows, model_folder, respond
+    from llmpedia.probe.run_settings import load_run_config
+    from llmpedia.store.runfolder import RunFolder
+
+    path, run_uri = _paths(args)
+    config = load_run_config(path, args.set)
+    with progress_bar(None, "question") as bar:
+        respond(config, run_uri, args.model, _shown(bar))
+        bar.set_postfix_str("done")
+    failed = 0
+    for name in chosen(config, args.model):
+        rows = last_rows(RunFolder.open(model_folder(run_uri, name)), "responses").values()
+        errors = sum(row["error"] is not None for row in rows)
+        failed += errors
+        print(f"{name}: {len(rows)} asked, {errors} failed, {sum(bool(row['truncated']) for row in rows)} truncated")
+    if failed:
+        print(f"the same command asks the {failed} that failed once more")
+    print(f"next: llmpedia probe grade {path} --run {run_uri}")
+    return EXIT_DONE
+
+
+def _grade(args: argparse.Namespace) -> int:
+    from llmpedia.probe.run import chosen, grade_responses, grades_folder, last_rows
+    from llmpedia.probe.run_settings import load_run_config
+    from llmpedia.store.runfolder import RunFolder
+
+    path, run_uri = _paths(args)
+    config = load_run_config(path, args.set)
+    with progress_bar(None, "response") as bar:
+        grade_responses(config, run_uri, args.model, _shown(bar))
+        bar.set_postfix_str("done")
+    for name in chosen(config, args.model):
+        rows = last_rows(RunFolder.open(grades_folder(run_uri, name)), "grades").values()
+        told = {o or "not graded": sum(row["outcome"] == o for row in rows) for o in ("complete", "partial", "failed", None)}
+        print(f"{name}: {', '.join(f'{n} {outcome}' for outcome, n in told.items())}")
+    print(f"next: llmpedia probe report {run_uri} --out DIR")
+    return EXIT_DONE
+
+
+def _grade_sheet(args: argparse.Namespace) -> int:
+    from llmpedia.probe.human_grades import write_grade_sheet
+
+    rows = write_grade_sheet(args.run_uri, Path(args.out), args.each, args.seed)
+    print(f"{args.out}: {rows} responses; fill its covered and contradicted columns, then give it to probe report --human")
+    return EXIT_DONE
+
+
+def _report(args: argparse.Namespace) -> int:
+    need_extra("probe")
+    from llmpedia.analysis.formats import as_text
+    from llmpedia.analysis.probe_folders import report_of
+
+    tables, missing, written = report_of(
+        args.run_uris, dict(_named(p) for p in args.ppl), [Path(s) for s in args.human], args.strict, args.out
+    )
+    for name, rows in tables.items():
+        if rows:
+            print(as_text(name, rows))
+    for row in missing:
+        print(f"missing: {'; '.join(f'{k}: {v}' for k, v in row.items() if v is not None)}")
+    if args.out:
+        print(f"{written} files in {args.out}; begin with {args.out}/index.html", file=sys.stderr)
+    return EXIT_DONE
+
+
+def _named(text: str) -> tuple[str, str]:
+    name, eq, uri = text.partition("=")
+    if not eq or not name or not uri:
+        raise InputError(f"--ppl {text}: must read MODEL=FOLDER, for example --ppl small=runs/ppl")
+    return name, uri
+
+
+def _open(run: Any, kind: str) -> Any:
+    if run.description().get("kind") != kind:
+        raise InputError(f"{run.uri}: is no build of a probe; give the folder of llmpedia probe build")
+    return run

@@ -1,0 +1,220 @@
+"""``llmpedia probe build``: from a corpus to checked questions, step by step; resumes a build that is there.
+
+A build is a folder like a run. Each commit belongs to one step and says so; a step begins when the one before has committed all
+its items, so that every step is a function of what lies there. The order of the steps is :data:`ORDER`.
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from llmpedia.engines.limits import start_limiter
+from llmpedia.errors import InputError
+from llmpedia.execution.session import Session
+from llmpedia.execution.stream import Row, Work
+from llmpedia.execution.versions import versions_now
+from llmpedia.execution.waves import Waves
+from llmpedia.probe.build_settings import BUILD_STAGES, BuildConfig
+from llmpedia.probe.build_state import BuildState
+from llmpedia.probe.build_steps import Step
+from llmpedia.probe.build_worker import BUILD_ITEMS, BuildWorker
+from llmpedia.probe.corpus.read import read_corpus
+from llmpedia.probe.graph import facts_of, subgraphs
+from llmpedia.probe.pairs import candidate_pairs
+from llmpedia.probe.prepared import prepared
+from llmpedia.probe.steps import STEPS, enabled
+from llmpedia.prompts import load_prompt
+from llmpedia.store.lease import Lease
+from llmpedia.store.runfolder import FORMAT, Manifest, RunFolder
+from llmpedia.tables import table
+
+ORDER = ("corpus", "knowledge", "pairs", "relations", "subgraphs", "questions", "read", "web")
+_DOCUMENTS = 10_000  # of a commit of the corpus
+
+
+@dataclass(frozen=True)
+class BuildProgress:
+    """Told to the caller: what is being done, items of the step committed so far and in all (null: not known)."""
+
+    phase: str
+    done: int
+    total: int | None
+
+
+@dataclass(frozen=True)
+class StepPlan:
+    """A wave of a step. ``items``: without texts, which are read when the wave is written."""
+
+    wave: int
+    step: Step
+    items: tuple[Row, ...]
+    state: BuildState
+    last: bool
+
+    @property
+    def title(self) -> str:
+        """What progress calls it."""
+        return f"{self.step.name}, wave {self.wave}"
+
+    def rows(self) -> list[Row]:
+        """The items as the workers take them."""
+        import json
+
+        loaded = ((i["subject_id"], self.step.loaded(i, self.state)) for i in self.items)
+        return [{"subject_id": n, "item": json.dumps(item)} for n, item in loaded]
+
+
+def describe_build(config: BuildConfig) -> Row:
+    """What the build's ``run.yaml`` holds."""
+    return {
+        "format": FORMAT,
+        "kind": "probe",
+        "identity_hash": config.identity_hash(),
+        "identity": config.identity(),
+        "config": config.model_dump(mode="json"),
+        "seeds": [],
+        "prompts": {f"probe/{name}": load_prompt(f"probe/{name}").sha256 for name in BUILD_STAGES},
+        "versions": versions_now(),
+    }
+
+
+def build(config: BuildConfig, run_uri: str, progress: Callable[[BuildProgress], None]) -> RunFolder:
+    """Build as far as it goes without a human; resumes what is already there.
+
+    Raises:
+        ConfigError, InputError, EngineError: one line; what was committed stays, and the same call resumes.
+    """
+    steps = {name: STEPS[name](config) for name in enabled(config)}
+    probe = RunFolder(run_uri)
+    with Lease(probe.folder) as lease:
+        run = RunFolder.create_or_open(run_uri, describe_build(config))
+        run.clean()
+        if BuildState(run).finished(_last(config)):
+            return run
+        progress(BuildProgress("starting Ray and the engine", 0, None))
+        with Session(config, [step.need() for step in steps.values()], embeds=False) as session:
+            _Build(config, run, lease, session, steps, progress).run()
+    return run
+
+
+def _last(config: BuildConfig) -> str:
+    return next(name for name in reversed(ORDER) if name not in STEPS or name in enabled(config))
+
+
+class _Build:
+    """The steps in order."""
+
+    def __init__(
+        self,
+        config: BuildConfig,
+        run: RunFolder,
+        lease: Lease,
+        session: Session,
+        steps: dict[str, Step],
+        progress: Callable[[BuildProgress], None],
+    ) -> None:
+        self._config, self._run, self._lease, self._progress, self._steps = config, run, lease, progress, steps
+        self._limiters: dict[str, Any] = {"model": session.limiter}
+        if "web" in steps:
+            self._limiters["web"] = start_limiter(config.web.concurrency)
+
+    def run(self) -> None:
+        here = {"corpus": self._corpus, "pairs": self._pairs, "subgraphs": self._subgraphs}
+        for name in ORDER:
+            if BuildState(self._run).finished(name):
+                continue
+            if name in here:
+                here[name]()
+            elif name in self._steps:
+                self._walk(self._steps[name])
+
+    def _corpus(self) -> None:
+        """Documents in commits of a fixed size; what is committed already is read again and must be the same."""
+        before = iter(self._run.read("documents", columns=["document_id"])["document_id"].to_pylist())
+        done = BuildState(self._run).committed("corpus")
+        rows = read_corpus(self._config.corpus)
+        for number, row in enumerate(itertools.islice(rows, done)):
+            if row["document_id"] != next(before):
+                raise InputError(f"{self._run.uri}: document {number} of corpus.source has changed; give another --run")
+        while True:
+            some = list(itertools.islice(rows, _DOCUMENTS))
+            done += len(some)
+            self._commit("corpus", {"documents": table("documents", some)}, len(some), len(some) < _DOCUMENTS)
+            self._progress(BuildProgress("corpus", done, None))
+            if len(some) < _DOCUMENTS:
+                break
+        if not done:
+            raise InputError(f"corpus.source = {self._config.corpus.source!r}: holds no document; give another one")
+
+    def _pairs(self) -> None:
+        self._progress(BuildProgress("candidate pairs", 0, None))
+        found = candidate_pairs(prepared(BuildState(self._run), self._config), self._config.pairs)
+        self._commit("pairs", {"pairs": table("pairs", found.pairs)}, len(found.pairs), True, {"left_out": found.left_out})
+
+    def _subgraphs(self) -> None:
+        state = BuildState(self._run)
+        rows = subgraphs(facts_of(state.pairs, state.rows("relations")), self._config.subgraphs)
+        self._commit("subgraphs", {"subgraphs": table("subgraphs", rows)}, len(rows), True)
+
+    def _walk(self, step: Step) -> None:
+        """An LLM step, in waves."""
+        state, size = BuildState(self._run), self._config.waves.size
+        items, done = step.items(state), state.committed(step.name)
+        if not items:
+            self._commit(step.name, {}, 0, True)
+            return
+        first = self._run.last_wave + 1
+
+        def plan(wave: int) -> StepPlan | None:
+            at = done + (wave - first) * size
+            some = tuple(items[at : at + size])
+            return StepPlan(wave, step, some, state, at + size >= len(items)) if some else None
+
+        def tell(phase: str) -> None:
+            self._progress(BuildProgress(phase, BuildState(self._run).committed(step.name), len(items)))
+
+        waves = Waves[StepPlan](self._config, list(self._limiters.values()), self._work, self._finish, tell)
+        waves.run(first, plan, lambda _: None)
+
+    def _work(self, plan: StepPlan) -> Work:
+        arguments = (self._config.model_dump_json(), self._run.uri, plan.wave, plan.step.name, self._limiters)
+        return Work(BuildWorker, arguments, BUILD_ITEMS)
+
+    def _finish(self, plan: StepPlan, visits: list[Row]) -> None:
+        completions: dict[str, Row] = {}
+        for visit in visits:
+            for row in visit["completions"]:
+                completions.setdefault(row["key"], row)
+        rows = {name: [row for visit in visits for row in visit[name]] for name in plan.step.tables}
+        tables = {name: table(name, found) for name, found in {**rows, "completions": list(completions.values())}.items()}
+        self._commit(plan.step.name, tables, len(plan.items), plan.last)
+
+    def _commit(self, step: str, tables: dict[str, pa.Table], items: int, last: bool, more: Row | None = None) -> None:
+        previous = self._run.manifests[-1] if self._run.manifests else None
+        self._run.commit(
+            self._lease,
+            tables,
+            {"step": step, "items": items, "last": last, **facts_of_commit(step, tables, previous), **(more or {})},
+        )
+
+
+_FATED = {"documents": "fate", "relations": "relation", "subgraphs": "fate", "questions": "fate", "checks": "fate"}
+
+
+def facts_of_commit(step: str, tables: dict[str, pa.Table], previous: Manifest | None) -> Row:
+    """What the manifest says of a commit: rows, fates by step, and running totals."""
+    counts: Row = {name: rows.num_rows for name, rows in tables.items()}
+    fates: Counter[str] = Counter()
+    for name, column in _FATED.items():
+        if name in tables:
+            fates.update(f"{step}: {value or 'error'}" for value in tables[name][column].to_pylist())
+    if "knowledge_points" in tables:
+        errors = tables["knowledge_points"]["error"].to_pylist()
+        fates.update("knowledge: error" if e is not None else "knowledge: labelled" for e in errors)
+    before = previous.facts["totals"] if previous else {}
+    totals = {name: before.get(name, 0) + counts.get(name, 0) for name in sorted({*before, *counts})}
+    return {"counts": {**counts, "fates": dict(sorted(fates.items()))}, "totals": totals}

@@ -1,0 +1,73 @@
+"""The human check of a build: what waits for it goes into a sheet, what a filled sheet says is committed."""
+
+from pathlib import Path
+from typing import Any
+
+from llmpedia.errors import InputError
+from llmpedia.probe.build import ORDER, facts_of_commit
+from llmpedia.probe.build_state import BuildState
+from llmpedia.probe.documents import Document
+from llmpedia.probe.release import last_checks, wanted_checks
+from llmpedia.probe.review import ReviewItem, read_sheet, write_sheet
+from llmpedia.store.lease import Lease
+from llmpedia.store.runfolder import RunFolder
+from llmpedia.tables import table
+
+Row = dict[str, Any]
+
+
+def waiting(run: RunFolder) -> list[Row]:
+    """Groups that passed every other check and no human has decided on, in order.
+
+    Raises:
+        InputError: the build is not at its end, or wants no review.
+    """
+    wanted = wanted_checks(run)
+    if "review" not in wanted:
+        raise InputError(f"{run.uri}: validation.review is false in its configuration; begin a build that wants a review")
+    state, checks = BuildState(run), last_checks(run)
+    before = [check for check in wanted if check != "review"]
+    last = before[-1] if before else "questions"
+    if not state.finished(last):
+        raise InputError(f"{run.uri}: step {last} of {', '.join(ORDER)} is not done; finish it with llmpedia probe build")
+    return [q for q in state.questions if (q["group_id"], "review") not in checks and _passed(q["group_id"], before, checks)]
+
+
+def _passed(group: str, wanted: list[str], checks: dict[tuple[str, str], Row]) -> bool:
+    return all((group, check) in checks and checks[group, check]["fate"] == "kept" for check in wanted)
+
+
+def write_review_sheet(run: RunFolder, path: Path) -> int:
+    """Write the sheet; the number of groups in it.
+
+    Raises:
+        InputError: nothing waits, or the file is there already.
+    """
+    groups, state, checks = waiting(run), BuildState(run), last_checks(run)
+    items = []
+    for group in groups:
+        numbers = state.documents_of(group["subgraph_id"])
+        documents = [Document(n, state.texts.url(n), state.texts.text(n)) for n in numbers]
+        proofs = {c: checks[group["group_id"], c]["proofs"] for c in ("read", "web") if (group["group_id"], c) in checks}
+        told = {k: group[k] for k in ("group_id", "named_entity", "clue_based", "answers")}
+        items.append(ReviewItem(**told, documents=documents, **proofs))
+    return write_sheet(items, path)
+
+
+def take_review(run: RunFolder, path: Path) -> dict[str, int]:
+    """Commit what a filled sheet decides; counts by decision.
+
+    Raises:
+        InputError: a row cannot be used, or there is no decision in it.
+    """
+    known = [row["group_id"] for row in BuildState(run).questions]
+    with Lease(run.folder) as lease:
+        run.refresh()
+        read = read_sheet(path, known)
+        if not read.rows:
+            raise InputError(f"{path}: no decision in it; fill the decision column with accept or reject")
+        tables = {"checks": table("checks", read.rows)}
+        facts = {"step": "review", "items": len(read.rows), "last": False, **facts_of_commit("review", tables, run.manifests[-1])}
+        run.commit(lease, tables, facts)
+    kept = sum(row["fate"] == "kept" for row in read.rows)
+    return {"accepted": kept, "rejected": len(read.rows) - kept, "not decided": read.unfilled}
