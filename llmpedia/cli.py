@@ -126,12 +126,19 @@ def _add_rehearse(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     serve = actions.add_parser("serve", help="serve the world on 127.0.0.1 until interrupted")
     serve.add_argument("--port", type=int, default=8765)
     serve.set_defaults(run=_rehearse_serve)
-    score = actions.add_parser("score", help="compare a run or an audit with the planted truth; exit code 1 on a finding")
+    score = actions.add_parser(
+        "score", help="compare a run, an audit or a probe with the planted truth; exit code 1 on a finding"
+    )
     score.add_argument("run_uri", metavar="RUN")
     score.add_argument("--json", help="file for the figures as JSON")
     score.set_defaults(run=_rehearse_score)
-    for command in (serve, score):
-        command.add_argument("--seed", type=int, default=0, help="of the world; the same for serve and score")
+    corpus = actions.add_parser(
+        "corpus", help="write the documents that planted disagreements are told in, for llmpedia probe build"
+    )
+    corpus.add_argument("--out", required=True, metavar="DIR", help="folder for documents.jsonl.gz")
+    corpus.set_defaults(run=_rehearse_corpus)
+    for command in (serve, score, corpus):
+        command.add_argument("--seed", type=int, default=0, help="of the world; the same for serve, corpus and score")
         command.add_argument("--set", action="append", default=[], metavar="a.b=c", help="override one setting of the world")
 
 
@@ -247,22 +254,38 @@ def _rehearse_serve(args: argparse.Namespace) -> int:
     return EXIT_DONE
 
 
+def _rehearse_corpus(args: argparse.Namespace) -> int:
+    from llmpedia.rehearsal.corpus import write_corpus
+    from llmpedia.rehearsal.settings import load_settings
+    from llmpedia.rehearsal.world import World
+
+    print(write_corpus(World(load_settings(args.set, seed=args.seed)), Path(args.out)))
+    return EXIT_DONE
+
+
 def _rehearse_score(args: argparse.Namespace) -> int:
     from llmpedia.rehearsal.score import render, score
     from llmpedia.rehearsal.score_audit import score_audit
+    from llmpedia.rehearsal.score_probe import findings, score_probe
+    from llmpedia.rehearsal.score_responses import score_responses
     from llmpedia.rehearsal.settings import load_settings
     from llmpedia.rehearsal.world import World
     from llmpedia.store.runfolder import RunFolder
 
     run, world = RunFolder.open(args.run_uri), World(load_settings(args.set, seed=args.seed))
-    audited = run.description().get("kind") == "audit"
-    figures = score_audit(run, world) if audited else score(run, world)
+    kind = run.description().get("kind")
+    scores = {"audit": score_audit, "probe": score_probe, "responses": score_responses}
+    figures = scores.get(kind or "", score)(run, world)
     print(render(figures))
     if args.json:
         Path(args.json).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-    if audited:
-        wrong = sum(row.get("wrong_outcome", 0) for row in figures.values())
-        return EXIT_FINDING if wrong else EXIT_DONE
+    if kind in scores:
+        wrong = {
+            "audit": lambda: any(row.get("wrong_outcome") for row in figures.values()),
+            "probe": lambda: bool(findings(figures)),
+            "responses": lambda: bool(figures["mismatches"]),
+        }
+        return EXIT_FINDING if wrong[kind]() else EXIT_DONE
     if figures["doubled"]["strangers"] > figures["doubled"]["world_entities"]:
         print("most entities are strangers to this world: give the --seed and --set that the run's world was served with")
         return EXIT_FINDING

@@ -5,17 +5,15 @@ rule, the way out. ``IDENTITY`` settings decide what a run writes and are fixed 
 placement, retries) may differ from one start to the next.
 """
 
-import difflib
 import hashlib
 import json
 from abc import abstractmethod
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from llmpedia.errors import ConfigError
+from llmpedia.config_files import found_file, load_mapping, parse_as
 
 StageName = Literal[
     "self_grounding",
@@ -56,7 +54,6 @@ MAX_TOKENS: dict[StageName, int] = {
     "grade": 2048,
 }
 
-AnyConfig = TypeVar("AnyConfig", bound="Section")
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
@@ -401,29 +398,6 @@ def load_config(path: str | Path, overrides: list[str] | None = None) -> Config:
     return _resolve_paths(config, Path(path))
 
 
-def load_mapping(path: str | Path, overrides: list[str] | None = None) -> dict[str, Any]:
-    """The sections of a YAML file with ``a.b=c`` overrides applied; not yet checked.
-
-    Raises:
-        ConfigError: the file cannot be read, or an override is malformed.
-    """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as e:
-        raise ConfigError(f"{path}: cannot be read ({e.strerror}); give the path of a YAML file such as configs/demo.yaml") from e
-    except UnicodeDecodeError as e:
-        raise ConfigError(f"{path}: not UTF-8 text (byte {e.start}); save the file as UTF-8") from e
-    try:
-        data = yaml.safe_load(text) or {}
-    except yaml.YAMLError as e:
-        raise ConfigError(f"{path}: not valid YAML ({' '.join(str(e).split())}); correct the file") from e
-    if not isinstance(data, dict):
-        raise ConfigError(f"{path}: {type(data).__name__}: the file must hold sections such as run: and engine:")
-    for override in overrides or []:
-        _apply(data, override)
-    return data
-
-
 def parse_config(data: dict[str, Any], source: str) -> Config:
     """Check a mapping of sections; ``source`` names it in messages.
 
@@ -431,65 +405,6 @@ def parse_config(data: dict[str, Any], source: str) -> Config:
         ConfigError: naming the first setting at fault.
     """
     return parse_as(Config, data, source)
-
-
-def parse_as(kind: type[AnyConfig], data: dict[str, Any], source: str) -> AnyConfig:
-    """The same for settings of any kind.
-
-    Raises:
-        ConfigError: naming the first setting at fault.
-    """
-    try:
-        return kind.model_validate(data)
-    except ValidationError as e:
-        raise ConfigError(f"{source}: {_one_line(e, kind)}") from e
-
-
-def _apply(data: dict[str, Any], override: str) -> None:
-    path, eq, value = override.partition("=")
-    keys = path.strip().split(".")
-    if not eq or not all(keys):
-        raise ConfigError(f"--set {override}: must read section.key=value, for example --set caps.articles=100")
-    node = data
-    for key in keys[:-1]:
-        if node.get(key) is None:
-            node[key] = {}
-        node = node[key]
-        if not isinstance(node, dict):
-            raise ConfigError(f"--set {override}: {key} is not a section; name a section and a key of it")
-    try:
-        node[keys[-1]] = yaml.safe_load(value)
-    except yaml.YAMLError as e:
-        raise ConfigError(f"--set {override}: {value!r} is not a YAML value; quote it") from e
-
-
-def _one_line(error: ValidationError, kind: type[BaseModel]) -> str:
-    first = error.errors(include_url=False)[0]
-    path = ".".join(str(p) for p in first["loc"] if p != "[key]" and not str(p).startswith("function-"))
-    message = first["msg"].removeprefix("Value error, ")
-    if first["type"] == "value_error":
-        return f"{path}.{message}" if path else message
-    if first["type"] == "extra_forbidden":
-        return f"{path} = {first['input']!r}: unknown key; {_known_keys(first['loc'], kind)}"
-    if first["type"] == "missing":
-        return f"{path}: missing; set it (complete files are in configs/)"
-    rule = message[0].lower() + message[1:]
-    return f"{path} = {first['input']!r}: {rule}; change this value"
-
-
-def _known_keys(loc: tuple[int | str, ...], model: type[BaseModel]) -> str:
-    for part in loc[:-1]:
-        field = model.model_fields.get(str(part))
-        model = _section_of(field.annotation) if field else StageSection
-    known = list(model.model_fields)
-    close = difflib.get_close_matches(str(loc[-1]), known, n=1)
-    return f"did you mean {close[0]}?" if close else f"known keys: {', '.join(known)}"
-
-
-def _section_of(annotation: Any) -> type[BaseModel]:
-    """The section that a field holds, be it null or not; entries of ``stages`` are sections too."""
-    kinds = (annotation, *get_args(annotation))
-    return next((k for k in kinds if isinstance(k, type) and issubclass(k, BaseModel)), StageSection)
 
 
 def _resolve_paths(config: Config, source: Path) -> Config:
@@ -502,17 +417,3 @@ def _resolve_paths(config: Config, source: Path) -> Config:
         path = found_file(engine.models_file, source, "engine.models_file", "give a file like llmpedia/engines/models.yaml")
         engine = engine.model_copy(update={"models_file": path})
     return config.model_copy(update={"run": run, "engine": engine})
-
-
-def found_file(name: str, source: Path, setting: str, way_out: str) -> str:
-    """The absolute path of a file that a setting names, relative to this process's folder, else to the configuration's.
-
-    Raises:
-        ConfigError: there is none.
-    """
-    path = Path(name)
-    if not path.is_absolute() and not path.exists():
-        path = source.parent / path
-    if not path.is_file():
-        raise ConfigError(f"{setting} = {name!r}: no such file; {way_out}")
-    return str(path.resolve())

@@ -4,7 +4,20 @@ import importlib.util
 
 from llmpedia.errors import ConfigError
 
-_MODULES = {"audit": ("httpx", "mwparserfromhell", "trafilatura", "resiliparse", "scipy", "sklearn")}
+_MODULES = {
+    "audit": ("httpx", "mwparserfromhell", "trafilatura", "resiliparse", "scipy", "sklearn"),
+    "probe": (
+        "spacy",
+        "fasttext",
+        "datasketch",
+        "fastwarc",
+        "resiliparse",
+        "scipy",
+        "statsmodels",
+        "matplotlib",
+        "text_to_num",
+    ),
+}
 
 
 def need_extra(extra: str) -> None:

@@ -50,9 +50,15 @@ Mapping = dict[str, Any]
 
 def read_yaml(path: Path) -> Mapping:
     """A file of one document, with nothing shared between its parts: an alias in YAML is one object in Python."""
-    return json.loads(json.dumps(yaml.safe_load(path.read_text())))
+    return json.loads(_as_json(path))
 
 
+@cache
+def _as_json(path: Path) -> str:
+    return json.dumps(yaml.safe_load(path.read_text()))
+
+
+@cache
 def engine_of(path: Path) -> EngineSection:
     return load_config(path).engine
 

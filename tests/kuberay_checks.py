@@ -5,8 +5,10 @@ Kubernetes' own schemas, the cluster by the code of Ray's autoscaler, and what R
 """
 
 import ast
+import json
 import shlex
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -161,12 +163,18 @@ def _wrong_keys(manifest: Mapping) -> Iterator[str]:
         yield f"keys: {'/'.join(map(str, e.absolute_path))}: {e.message[:200]}"
 
 
-def _pod(template: Mapping) -> Iterator[str]:
-    wrapped = {"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "pod"}, "template": template}
+def _pod(template: Mapping) -> tuple[str, ...]:
+    return _refused_by_kubernetes(json.dumps(template))
+
+
+@cache  # most of what is put to it stands unchanged in manifest after manifest, and each takes a tenth of a second
+def _refused_by_kubernetes(template: str) -> tuple[str, ...]:
+    wrapped = {"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "pod"}, "template": json.loads(template)}
     try:
         kubernetes_validate.validate(wrapped, KUBERNETES, strict=True)
     except kubernetes_validate.ValidationError as e:
-        yield f"pod: {'/'.join(map(str, e.absolute_path))}: {e.message[:200]}"
+        return (f"pod: {'/'.join(map(str, e.absolute_path))}: {e.message[:200]}",)
+    return ()
 
 
 def _cluster(cluster: Mapping) -> Iterator[str]:

@@ -16,6 +16,7 @@ def read(text):
         ("1,200", 1200),
         ("1 200 of them", 1200),
         ("1'200", 1200),
+        ("1.200 of them", 1200),
         ("the 1.5 million", 1_500_000),
         ("the two million", 2_000_000),
         ("the 5 hundred", 500),
@@ -89,7 +90,7 @@ def test_a_date_in_figures_may_mean_two_days():
     assert read("05/12/1900").dates == {Date(1900, 5, 12), Date(1900, 12, 5)}
     assert read("25/12/1900").dates == {Date(1900, 12, 25)}
     assert read("25.12.1900").dates == {Date(1900, 12, 25)}
-    assert read("99/99/1900").dates == frozenset()
+    assert [read(text).dates for text in ("99/99/1900", "45/05/1900")] == [frozenset()] * 2
 
 
 @pytest.mark.parametrize(
@@ -108,6 +109,10 @@ def test_a_part_of_a_date_is_read(text, date):
 @pytest.mark.parametrize("text", ["He may of course march", "May Smith of the", "the Mars mission"])
 def test_what_only_looks_like_a_month_is_none(text):
     assert read(text).dates == frozenset()
+
+
+def test_figures_that_stand_side_by_side_are_no_year():
+    assert read("on page 18 71 of the men").numbers == {18, 71}
 
 
 def test_day_and_year_of_a_date_are_no_numbers_besides():

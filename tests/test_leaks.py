@@ -63,6 +63,8 @@ def test_an_answer_in_the_question_is_a_leak(question, answers):
         ("When in the 1870s was it built?", ["1871", "1874"]),
         ("Which John built it?", ["John Smith", "John Brown"]),
         ("How many people live there?", ["12 people", "15 people"]),
+        ("How many people live there?", ["12 people", "15 inhabitants"]),
+        ("Who were the twelve?", ["12 men", "12 women"]),
         ("How many children had the man born on 5 May 1820?", ["5", "7"]),
         ("How many children had the first wife, in his second year?", ["1", "2"]),
         ("Which one of the two had more?", ["1", "3"]),
@@ -154,3 +156,10 @@ def test_a_name_is_found_by_whole_words(text, name, held):
 )
 def test_whether_a_value_can_come_from_a_text(value, source, can):
     assert shares(value, source) is can
+
+
+@pytest.mark.parametrize("text", ["", " ", "\ud800 12", "\x00", "9" * 5000 + "th", "aprıl 1900", "99.99.9999", "\u0301", "١٢"])
+def test_strange_text_is_read_without_an_error(text):
+    assert leak("When was Dray built?", [text, "no such thing"]) is None
+    assert leak(f"When, {text}?", ["1871", "1874"]) is None
+    assert same_value(text, text)

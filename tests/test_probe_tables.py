@@ -177,7 +177,7 @@ def test_a_question_twice_is_refused():
         (lambda: Item("g", ("a",), formulation="riddle"), "named_entity or clue_based"),
         (lambda: ProbeData({}, {}), "no question"),
         (lambda: ProbeData(kimi().items, {"m": ModelRun({"other": LETTERS["C"]})}), "other is not in the benchmark"),
-        (lambda: probe({"m": "C"}, ppl={"m": {"q000": 0.5}}), "ppl = 0.5"),
+        (lambda: probe({"m": "C"}, ppl={"m": {"q000": 0.0}}), "ppl = 0.0"),
         (lambda: probe({"m": "C"}, ppl={"m": {"q000": math.inf}}), "ppl = inf"),
         (lambda: probe({"m": "C"}, human=(HumanGrade("n", "q000", "failed"),)), "has no answer"),
         (lambda: probe({"m": "C"}, human=(HumanGrade("m", "q000", "failed", (False,)),)), "1 decisions for 2 accounts"),

@@ -113,6 +113,7 @@ def test_a_question_that_will_not_do_says_what_to_mend(change, said):
         ([FIRST, {**SECOND, "value": 1874}], "no value"),
         ([FIRST, {**SECOND, "value": "1999"}], "'1999' is neither account 2 \\('1874'\\) nor in its spans"),
         ([FIRST, "1874"], "no value"),
+        ([FIRST, {**SECOND, "value": "1874 " * 50}], "an answer has 249 characters"),
     ],
 )
 def test_answers_are_the_accounts_and_stand_in_their_documents(answers, said):

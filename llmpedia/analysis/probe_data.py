@@ -121,7 +121,7 @@ class ProbeData:
 
     Raises:
         InputError: no question, grades or perplexities of questions that are none of these, decisions that do not fit a
-            question's accounts, a perplexity below 1, or a human's grade of an answer that is not there.
+            question's accounts, a perplexity that is none, or a human's grade of an answer that is not there.
     """
 
     items: Mapping[str, Item]
@@ -139,9 +139,9 @@ class ProbeData:
                 )
             for question, graded in run.grades.items():
                 self._check_covered(f"model {name}", question, graded.covered)
-            wrong = {q: ppl for q, ppl in (run.ppl or {}).items() if not (math.isfinite(ppl) and ppl >= 1)}
+            wrong = {q: ppl for q, ppl in (run.ppl or {}).items() if not (math.isfinite(ppl) and ppl > 0)}
             if wrong:
-                raise InputError(f"model {name}: question {min(wrong)} has ppl = {wrong[min(wrong)]}; must be a number from 1")
+                raise InputError(f"model {name}: question {min(wrong)} has ppl = {wrong[min(wrong)]}; must be a number above 0")
         for one in self.human or ():
             if one.model not in self.models or one.benchmark_id not in self.models[one.model].grades:
                 raise InputError(

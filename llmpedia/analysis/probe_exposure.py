@@ -94,7 +94,7 @@ def _regression(data: ProbeData, models: Sequence[str], strict: bool) -> Rows | 
         if z is None:
             return "n_maj and n_min do not vary, or only together"
         design = np.column_stack([np.array([z.of[q] for _, q, _ in said]), intercepts])
-        if np.linalg.matrix_rank(design) < design.shape[1] or len(said) <= design.shape[1]:
+        if np.linalg.matrix_rank(design.T @ design) < design.shape[1] or len(said) <= design.shape[1]:
             return "n_maj and n_min do not vary, or only together, over the answers that are graded"
         for row in _fits(design, [outcome for _, _, outcome in said], groups):
             rows.append({"scale": scale, **row, "sd": z.sd[row["exposure"]], **ground})
@@ -133,7 +133,7 @@ def _fits(design: "np.ndarray[Any, Any]", said: Sequence[Outcome], groups: Seque
     )
     rows: Rows = []
     for outcome in OUTCOMES:
-        fit = OLS(np.array([float(o == outcome) for o in said]), design).fit(**errors, use_t=True)
+        fit = OLS(np.array([float(o == outcome) for o in said]), design, hasconst=True).fit(**errors, use_t=True)
         for i, exposure in enumerate(_EXPOSURES):
             told = {"errors": "clustered by group" if clustered else "HC3"}
             rows.append({"outcome": outcome, "exposure": exposure, **_coefficient(fit, i), **told})

@@ -10,7 +10,8 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from llmpedia.audit.settings import CacheSection, WebSection
-from llmpedia.config import JobConfig, Positive, Section, Share, StageName, found_file, load_mapping, parse_as
+from llmpedia.config import JobConfig, Positive, Section, Share, StageName
+from llmpedia.config_files import found_file, load_mapping, parse_as
 
 Count = Annotated[int, Field(ge=0)]
 BUILD_STAGES: tuple[StageName, ...] = ("knowledge_point", "relation", "questions", "read_check", "web_check")

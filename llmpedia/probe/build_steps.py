@@ -95,7 +95,8 @@ class KnowledgeStep(Step):
     def need(self) -> Need:
         """See :class:`Step`."""
         stage = self._stage
-        return Need(stage.name, self.config.corpus.most_chars + len(stage.prompt.system), stage.settings.max_tokens or 0)
+        prompt = len(stage.prompt.system) + len(stage.taxonomy.block)
+        return Need(stage.name, self.config.corpus.most_chars + prompt, stage.settings.max_tokens or 0)
 
     @cached_property
     def _stage(self) -> LabelKnowledge:

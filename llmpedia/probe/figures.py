@@ -58,7 +58,7 @@ _DECADE = re.compile(rf"\b(\d{{2,3}})0['’]?s\b|\b(\d{{1,2}}) ({'|'.join(_TENS)
 _CENTURY = re.compile(
     r"\b(\d{1,2})(?:st|nd|rd|th|\.|e|eme)?[\s-]+(?:century|centuries|jahrhunderts?|siecles?|secolo)\b|\bsiglo\s+(\d{1,2})\b", re.I
 )
-_ORDINAL = re.compile(r"\b(\d+)(?:st|nd|rd|th)\b")
+_ORDINAL = re.compile(r"\b(\d{1,6})(?:st|nd|rd|th)\b")
 _ROMAN = re.compile(
     r"\b(?=[MDCLXVI]{2})M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})(?=(?:th|e|er|eme)?\b)|(?<=[a-z] )[VX]\b"
 )
@@ -139,12 +139,14 @@ def figures(text: str, languages: tuple[str, ...]) -> Figures:
 
 
 def without_accents(text: str) -> str:
-    """The text in compatibility form without combining marks of Latin, Greek and Cyrillic letters."""
-    return "".join(c for c in unicodedata.normalize("NFKD", text) if not "\u0300" <= c <= "\u036f")
+    """The text in compatibility form without combining marks of Latin, Greek and Cyrillic letters, and with a dot on every i."""
+    bare = "".join(c for c in unicodedata.normalize("NFKD", text) if not "\u0300" <= c <= "\u036f")
+    return bare.replace("\u0131", "i")  # which a pattern that knows no case takes for an i
 
 
 def _read(text: str, language: str) -> Figures:
-    text = without_accents(_in_digits(unicodedata.normalize("NFKC", text), language))
+    whole = text.encode(errors="replace").decode()  # half characters are not text to the reader of words
+    text = without_accents(_in_digits(unicodedata.normalize("NFKC", whole), language))
     text = _ROMAN.sub(lambda m: str(_roman(m.group())) if m.group() else "", text)
     left = _Left(text)
     dates = [date for pattern in _DATES for date in left.take(pattern, _dates)]

@@ -23,14 +23,19 @@ from llmpedia.probe.accounts import Accounts
 from llmpedia.probe.build_settings import PairsSection
 from llmpedia.probe.documents import Sighting, sentences
 from llmpedia.probe.near_copies import Floats, Ints, Rows, SealedTexts, Texts, rarest
-from llmpedia.probe.neighbours import Places, all_pairs, by_account, by_shared, joined
+from llmpedia.probe.neighbours import Places, all_pairs, by_account, by_shared, chained, joined, near, unshared
 from llmpedia.probe.quotas import chosen
 from llmpedia.probe.slots import Slots, load_slots
 
 POINT, MENTION = "point", "mention"
+LEFT_OUT_BY = ("near_copy", "bucket", "rare_documents", "per_document", "across", "total")
 
-# A pair's score is that of its kind, and between 0 and 2 for how alike the documents are and how few speak of the fact.
-_POINT, _ACROSS, _OPEN = 4.0, 2.0, 0.0
+# A pair's score is that of its kind, and up to 3 for how alike the documents are, what rare words or names they share, and how
+# few documents speak of the fact.
+_POINT, _ACROSS, _OPEN = 6.0, 3.0, 0.0
+_MANY_SHARED = 4
+# Among the pairs of one document and fact, what the same knowledge point is worth against shared words and likeness.
+_SAME_POINT = 0.5
 _CHUNK = 500_000  # candidates looked at together
 _RARE_MENTIONS = 8  # of a document, by which it looks for others
 _REACH = 8  # documents of a mention, to either side, that it is compared with
@@ -78,18 +83,18 @@ class _Corpus:
 
     def __init__(self, slots: Slots) -> None:
         self.slots, self.accounts, self.texts = slots, Accounts(), Texts()
-        self.numbers, self.paths = array("q"), array("q")
+        self.numbers, self.path = array("q"), array("q")
         self.fact_document, self.fact_subject, self.fact_slot, self.fact_account = (array("q") for _ in range(4))
         self.mention_document, self.mention_name = array("q"), array("q")
         self.names: dict[str, int] = {}
-        self._paths: dict[tuple[str, ...], int] = {}
+        self.paths: dict[tuple[str, ...], int] = {}
         self._slot_of = {name: i for i, name in enumerate(slots.names)}
 
     def add(self, document: Prepared) -> None:
         """Take in one more document."""
         place = len(self.numbers)
         self.numbers.append(document.number)
-        self.paths.append(self._paths.setdefault(document.path, len(self._paths)))
+        self.path.append(self.paths.setdefault(document.path, len(self.paths)))
         self.texts.add(document.text)
         for key in sorted(set(document.mentions)):
             self.mention_document.append(place)
@@ -144,7 +149,7 @@ class _Search:
     """All columns sorted, so that nothing depends on the order of arrival; then the pairs, group by group."""
 
     def __init__(self, corpus: _Corpus, settings: PairsSection) -> None:
-        self._settings, self._left_out = settings, Counter[str]()
+        self._settings, self._left_out = settings, Counter(dict.fromkeys(LEFT_OUT_BY, 0))
         numbers = np.frombuffer(corpus.numbers, np.int64)
         self._place = np.argsort(numbers, kind="stable")  # of a document in order of numbers, where its texts are
         self._numbers = numbers[self._place]
@@ -153,11 +158,10 @@ class _Search:
         rank = np.empty(len(numbers), np.int64)
         rank[self._place] = np.arange(len(numbers))
         self._names = sorted(corpus.names)
-        name = np.empty(len(self._names), np.int64)
-        name[[corpus.names[key] for key in self._names]] = np.arange(len(self._names))
+        name = _ranks(corpus.names)
         self._slots, self._accounts = corpus.slots.names, corpus.accounts
         self._texts: SealedTexts = corpus.texts.sealed()
-        self._path = np.frombuffer(corpus.paths, np.int64)[self._place]
+        self._path = _ranks(corpus.paths)[np.frombuffer(corpus.path, np.int64)[self._place]]
         columns = (corpus.fact_document, corpus.fact_subject, corpus.fact_slot, corpus.fact_account)
         document, subject, slot, account = (np.frombuffer(c, np.int64) for c in columns)
         document, subject = rank[document], name[subject]
@@ -167,6 +171,7 @@ class _Search:
             rank[np.frombuffer(corpus.mention_document, np.int64)],
             name[np.frombuffer(corpus.mention_name, np.int64)],
         )
+        self._spread = np.bincount(self._mentioned[1], minlength=len(self._names))  # documents that mention a name
         self._seen: list[Ints] = []  # pairs of documents across knowledge points that share a fact
 
     def candidates(self) -> Candidates:
@@ -178,7 +183,7 @@ class _Search:
         across = np.cumsum(~found.point) > self._settings.across
         found = self._without(found, across & ~found.point, "across")
         found = self._without(found, np.arange(len(found.a)) >= self._settings.total, "total")
-        return Candidates(list(self._rows(found)), dict(sorted(self._left_out.items())))
+        return Candidates(list(self._rows(found)), dict(self._left_out))
 
     def _without(self, found: _Found, out: npt.NDArray[np.bool_], reason: str) -> _Found:
         self._left_out[reason] += int(out.sum())
@@ -210,7 +215,7 @@ class _Search:
             for i in range(0, len(at), step):
                 some = at[i : i + step, None]
                 a, b = (some + pairs.a).ravel(), (some + pairs.b).ravel()
-                yield Places(a, b), np.full(len(a), size)
+                yield unshared(a, b), np.full(len(a), size)
         held: list[Places] = []
         large: list[Ints] = []
         for start, size in zip(starts[sizes > self._settings.bucket], sizes[sizes > self._settings.bucket], strict=True):
@@ -218,10 +223,10 @@ class _Search:
             held.append(pairs)
             large.append(np.full(len(pairs.a), size))
             if sum(len(p.a) for p in held) > _CHUNK:
-                yield _chained(held), np.concatenate(large)
+                yield chained(held), np.concatenate(large)
                 held, large = [], []
         if held:
-            yield _chained(held), np.concatenate(large)
+            yield chained(held), np.concatenate(large)
 
     def _large(self, start: int, size: int) -> Places:
         """Pairs of a group of more documents than all of which are compared."""
@@ -229,90 +234,92 @@ class _Search:
         documents = self._document[start : start + size]
         path = self._path[documents]
         edges = np.flatnonzero(np.concatenate(([True], np.diff(path) != 0, [True])))
-        near_words = by_shared(self._rare, self._place[documents])
+        near_words = by_shared(self._rare_words, self._rare_names, documents)
         same = path[near_words.a] == path[near_words.b]
         shares = np.diff(edges)
-        crowded = np.repeat(shares > bucket, shares)
-        parts = [near_words.where(same & crowded[near_words.a])]
+        parts = [near_words.where(same)]
         for left, count in zip(edges[:-1].tolist(), shares.tolist(), strict=True):
             accounts = self._account[start + left : start + left + count]
             inside = all_pairs(count) if count <= bucket else by_account(accounts, max(self._settings.per_document // 2, 1))
-            parts.append(Places(inside.a + left, inside.b + left))
+            parts.append(inside.moved(left))
         within = joined(parts)
         self._left_out["bucket"] += int((shares * (shares - 1) // 2).sum()) - len(within.a)
         if size <= rare:
             every = all_pairs(size)
-            across = every.where(path[every.a] != path[every.b])
+            across = joined([near_words.where(~same), every.where(path[every.a] != path[every.b])])
         else:
             across = near_words.where(~same)
             possible = size * (size - 1) // 2 - int((shares * (shares - 1) // 2).sum())
             self._left_out["rare_documents"] += possible - len(across.a)
-        found = joined([within, across])
-        return Places(found.a + start, found.b + start)
+        return joined([within, across]).moved(start)
 
     @cached_property
-    def _rare(self) -> Rows:
-        return self._texts.rare(self._settings.rare_documents)
+    def _rare_words(self) -> Rows:
+        """Of each document the rare words."""
+        rare = self._texts.rare(self._settings.rare_documents)
+        values, owners = rare.of(self._place)
+        return Rows(values, np.concatenate(([0], np.cumsum(np.bincount(owners, minlength=len(self._place))))))
+
+    @cached_property
+    def _rare_names(self) -> Rows:
+        """Of each document the rare mentions."""
+        documents, names = self._mentioned
+        spread = self._spread[names]
+        rare = np.flatnonzero((spread >= 2) & (spread <= self._settings.rare_documents))
+        return rarest(documents[rare], names[rare], spread[rare], _RARE_MENTIONS, len(self._numbers))
 
     def _judged(self, pairs: Places, sizes: Ints) -> _Found:
         """Of pairs of facts those that are no copies and that their documents have room for."""
-        a, b = self._document[pairs.a], self._document[pairs.b]
+        ends = self._document[pairs.a], self._document[pairs.b]
+        a, b = np.minimum(*ends), np.maximum(*ends)
         point = self._path[a] == self._path[b]
         self._seen.append(np.unique((a << 32 | b)[~point]))
-        one, other = self._place[a], self._place[b]
-        likeness = self._texts.likeness(one, other)
+        likeness = self._texts.likeness(self._place[a], self._place[b])
         agree, differ = self._accounts.compared(self._account[pairs.a], self._account[pairs.b])
-        copies = self._texts.copies(one, other, likeness, self._settings.near_copy) & ~differ
-        score = np.where(point, _POINT, _ACROSS) + likeness + 1 / np.sqrt(sizes - 1)
+        copies = self._copies(a, b, likeness) & ~differ
+        score = likeness + np.minimum(pairs.shared / _MANY_SHARED, 1) + 1 / np.sqrt(sizes - 1)
+        kept = self._kept(pairs, score + _SAME_POINT * point, agree, copies)
+        score, fact = np.where(point, _POINT, _ACROSS) + score, pairs.a[kept]
+        return _Found(a[kept], b[kept], point[kept], self._subject[fact], self._slot[fact], score[kept])
+
+    def _copies(self, a: Ints, b: Ints, likeness: Floats) -> npt.NDArray[np.bool_]:
+        return self._texts.copies(self._place[a], self._place[b], likeness, self._settings.near_copy)
+
+    def _kept(self, pairs: Places, score: Floats, agree: npt.NDArray[np.bool_], copies: npt.NDArray[np.bool_]) -> Ints:
+        """Those that are no copies and have room at both ends."""
         kept = np.flatnonzero(~copies)
         room = chosen(pairs.a[kept], pairs.b[kept], score[kept], agree[kept], self._settings.per_document)
         self._left_out["near_copy"] += int(copies.sum())
         self._left_out["per_document"] += int((~room).sum())
-        kept = kept[room]
-        fact = pairs.a[kept]
-        found = _Found(
-            np.minimum(a, b)[kept], np.maximum(a, b)[kept], point[kept], self._subject[fact], self._slot[fact], score[kept]
-        )
-        return found
+        return kept[room]
 
     def _open(self) -> _Found:
         """Pairs across knowledge points that share a rare mention and, as far as is known, no fact; by their rarest one."""
-        documents, names = self._mentioned
-        spread = np.bincount(names, minlength=len(self._names))
-        rare = np.flatnonzero((spread[names] >= 2) & (spread[names] <= self._settings.rare_documents))
-        held = rarest(documents[rare], names[rare], spread[names[rare]], _RARE_MENTIONS, len(self._numbers))
-        pairs, name, shared = self._sharing(held, spread)
-        one, other = self._place[pairs.a], self._place[pairs.b]
-        likeness = self._texts.likeness(one, other)
-        copies = self._texts.copies(one, other, likeness, self._settings.near_copy)
-        score = _OPEN + likeness + shared / _RARE_MENTIONS
-        kept = np.flatnonzero(~copies)
-        room = chosen(pairs.a[kept], pairs.b[kept], score[kept], np.zeros(len(kept), bool), self._settings.per_document)
-        self._left_out["near_copy"] += int(copies.sum())
-        self._left_out["per_document"] += int((~room).sum())
-        kept = kept[room]
+        pairs, name = self._sharing()
+        likeness = self._texts.likeness(self._place[pairs.a], self._place[pairs.b])
+        copies = self._copies(pairs.a, pairs.b, likeness)
+        score = _OPEN + likeness + np.minimum(pairs.shared / _MANY_SHARED, 1)
+        kept = self._kept(pairs, score, np.zeros(len(score), bool), copies)
         none = np.full(len(kept), -1)
         return _Found(pairs.a[kept], pairs.b[kept], none >= 0, name[kept], none, score[kept])
 
-    def _sharing(self, held: Rows, spread: Ints) -> tuple[Places, Ints, Ints]:
-        """Pairs of documents of different points that hold the same name, with the rarest such name and how many there are."""
-        owners = np.repeat(np.arange(len(self._numbers)), np.diff(held.starts))
-        order = np.lexsort((owners, held.values))
-        owners, names = owners[order], held.values[order]
-        steps = [np.flatnonzero(names[:-step] == names[step:]) for step in range(1, _REACH + 1)]
-        left = np.concatenate(steps)
-        a, b = owners[left], owners[np.concatenate([at + step for step, at in enumerate(steps, 1)])]
-        name, packed = names[left], a << 32 | b
+    def _sharing(self) -> tuple[Places, Ints]:
+        """Pairs of documents of different points that hold the same names and no fact, with the rarest such name."""
+        a, b, name = near(self._rare_names, _REACH)
+        packed = a << 32 | b
         seen = np.unique(np.concatenate([np.zeros(0, np.int64), *self._seen]))
         fresh = (self._path[a] != self._path[b]) & ~np.isin(packed, seen)
         packed, name = packed[fresh], name[fresh]
-        order = np.lexsort((name, spread[name], packed))
+        order = np.lexsort((name, self._spread[name], packed))
         packed, first, shared = np.unique(packed[order], return_index=True, return_counts=True)
-        return Places(packed >> 32, packed & 0xFFFFFFFF), name[order][first], shared
+        return Places(packed >> 32, packed & 0xFFFFFFFF, shared), name[order][first]
 
 
-def _chained(parts: list[Places]) -> Places:
-    return Places(np.concatenate([p.a for p in parts]), np.concatenate([p.b for p in parts]))
+def _ranks(numbered: dict[Any, int]) -> Ints:
+    """Number of a key by arrival -> its place among all keys in order."""
+    ranks = np.empty(len(numbered), np.int64)
+    ranks[np.array([numbered[key] for key in sorted(numbered)], np.int64)] = np.arange(len(numbered))
+    return ranks
 
 
 def _nothing() -> _Found:

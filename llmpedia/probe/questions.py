@@ -20,6 +20,7 @@ from llmpedia.prompts import load_prompt
 from llmpedia.stages import AnswerError, Constraint, Pairs, Stage, neutral, object_schema, one_line, parse_only_object
 
 LONGEST_QUESTION = 400  # characters
+LONGEST_ANSWER = 200
 FORMS = ("named_entity", "clue_based")
 
 
@@ -100,7 +101,7 @@ class WriteQuestions(Stage[Conflict, Written]):
         """See :class:`Stage`."""
         text = {"type": "string", "maxLength": LONGEST_QUESTION}
         answer = {
-            "value": {**text, "minLength": 1},
+            "value": {"type": "string", "minLength": 1, "maxLength": LONGEST_ANSWER},
             "documents": {"type": "array", "items": {"type": "integer", "enum": list(question.texts)}, "minItems": 1},
             "spans": {"type": "array", "items": {**text, "minLength": 1}, "minItems": 1, "maxItems": len(question.texts)},
         }
@@ -183,6 +184,8 @@ def _answer(row: Any, conflict: Conflict) -> Answer:
     value, documents, spans = _text(row, "value"), _listed(row, "documents", int), _listed(row, "spans", str)
     if not value or (isinstance(row, Pairs) and len(row.pairs) > len(row)):
         raise AnswerError("an answer has no value, or a key twice")
+    if len(value) > LONGEST_ANSWER:
+        raise AnswerError(f"an answer has {len(value)} characters; write the value alone, in at most {LONGEST_ANSWER}")
     if not documents or not spans:
         raise AnswerError(f"answer {value!r} needs documents (their numbers) and spans (their words)")
     strange = [n for n in documents if n not in conflict.texts]

@@ -20,15 +20,15 @@ def chosen(a: Ints, b: Ints, score: Floats, agree: Flags, most: int) -> Flags:
     asked = np.flatnonzero(~kept)
     if not len(asked):
         return kept
+    turns = _turns(one, other, score, agree)[asked]
     one, other, score, agree = one[asked], other[asked], score[asked], agree[asked]
-    order = np.lexsort((other, one, -score, _turns(one, other, score, agree)))
+    order = np.lexsort((other, one, -score, turns))
     pairs = list(zip(order.tolist(), one[order].tolist(), other[order].tolist(), agree[order].tolist(), strict=True))
     halves = (most - most // 2, most // 2)
     rooms = [[half] * len(crowded) for half in halves]
     left, taken = [most] * len(crowded), []
     waiting = []
-    for pair in pairs:
-        i, x, y, same = pair
+    for i, x, y, same in pairs:
         room = rooms[same]
         if room[x] and room[y]:
             for end in (x, y):
@@ -36,8 +36,8 @@ def chosen(a: Ints, b: Ints, score: Floats, agree: Flags, most: int) -> Flags:
                 left[end] -= 1
             taken.append(i)
         else:
-            waiting.append(pair)
-    for i, x, y, _ in waiting:
+            waiting.append((i, x, y))
+    for i, x, y in waiting:
         if left[x] and left[y]:
             left[x] -= 1
             left[y] -= 1

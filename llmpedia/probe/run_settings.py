@@ -9,7 +9,8 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from llmpedia.config import EngineSection, Section, StageSection, load_mapping, parse_as
+from llmpedia.config import EngineSection, Section, StageSection
+from llmpedia.config_files import load_mapping, parse_as
 from llmpedia.probe.settings import PROBE_IDENTITY, ProbeConfig
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")

@@ -5,7 +5,8 @@ from typing import ClassVar, Self
 
 from pydantic import model_validator
 
-from llmpedia.config import JobConfig, Section, load_mapping, parse_as
+from llmpedia.config import JobConfig, Section
+from llmpedia.config_files import load_mapping, parse_as
 
 
 class GradingSection(Section):

@@ -15,7 +15,7 @@ from typing import Literal
 from llmpedia.rehearsal import planted_words as words
 from llmpedia.rehearsal.disagreements import PlantedFact, Subject, Subjects, new_value, one, planted, some
 from llmpedia.rehearsal.draws import dice, share
-from llmpedia.rehearsal.planted_words import Slot
+from llmpedia.rehearsal.planted_kinds import Slot
 from llmpedia.rehearsal.world import World
 
 Role = Literal["account", "agreeing", "compatible", "context", "trap", "noise"]
@@ -126,6 +126,14 @@ def _text(subject: Subject, sentence: str | None, rng: random.Random) -> str:
     fillers = [_filler(template, subject, rng) for template in some(words.FILLERS, count + (sentence is None), rng)]
     body = [remark(subject, rng), *fillers, *([sentence] if sentence else [])]
     return " ".join([introduction(subject, rng), *some(body, len(body), rng)])
+
+
+def page_text(subject: Subject, sentence: str, rng: random.Random) -> str:
+    """The text of a web page that states something, as paragraphs."""
+    fillers = [_filler(template, subject, rng) for template in some(words.FILLERS, _FEWEST, rng)]
+    return "\n\n".join(
+        [f"{introduction(subject, rng)} {remark(subject, rng)}", f"{fillers[0]} {sentence}", " ".join(fillers[1:])]
+    )
 
 
 def _filler(template: str, subject: Subject, rng: random.Random) -> str:

@@ -12,19 +12,8 @@ from typing import TypeVar
 
 from llmpedia.rehearsal.draws import dice
 from llmpedia.rehearsal.names import fold
-from llmpedia.rehearsal.planted_words import (
-    COUNTRY,
-    FAMILY,
-    GIVEN,
-    MARK_THINGS,
-    MARK_WORDS,
-    MONTHS,
-    REGIONS,
-    TOWNS,
-    Kind,
-    Slot,
-    kinds,
-)
+from llmpedia.rehearsal.planted_kinds import Kind, Slot, kinds
+from llmpedia.rehearsal.planted_words import COUNTRY, FAMILY, GIVEN, MARK_THINGS, MARK_WORDS, MONTHS, REGIONS, TOWNS
 from llmpedia.rehearsal.world import World
 
 _SHARED = 0.1  # of facts on a subject that another fact is about as well
@@ -68,9 +57,9 @@ class Account:
 class PlantedFact:
     """A fact. The first account is that of the majority.
 
-    ``context``: the time, edition or part it is about, None: there is only one. ``compatible``: the account that a document gives in
-    its other form; ``elsewhere``: another context that a document is about; ``trap``: another subject of the same name; each None
-    where there is no such document. ``strange``: values that no account gives, for ``elsewhere``, ``trap`` and inventions.
+    ``context``: the time, edition or part it is about, None: there is only one. ``compatible``: the account that a document gives
+    in its other form; ``elsewhere``: another context that a document is about; ``trap``: another subject of the same name; each
+    None where there is no such document. ``strange``: values that no account gives, for ``elsewhere``, ``trap`` and inventions.
     """
 
     number: int
@@ -169,9 +158,7 @@ class Subjects:
         told = f"{other.name} ({other.noun})" if subject.kind.name == "person" else f"{other.name}, {other.region}"
         return Subject(told, other.kind, other.noun, other.region, other.mark)
 
-    def _described(
-        self, name: str, kind: Kind, nouns: tuple[str, ...], regions: tuple[str, ...], rng: random.Random
-    ) -> Subject:
+    def _described(self, name: str, kind: Kind, nouns: Sequence[str], regions: Sequence[str], rng: random.Random) -> Subject:
         while True:
             mark = f"a {one(MARK_WORDS, rng)} {one(MARK_THINGS, rng)}"
             description = (one(nouns, rng), one(regions, rng), mark)
@@ -231,7 +218,7 @@ def _count(number: int, _: random.Random) -> tuple[str, str]:
 def _rounded(number: int) -> int:
     """To two figures."""
     step = 10 ** max(0, len(str(number)) - 2)
-    return round(number / step) * step
+    return int(round(number / step) * step)
 
 
 _SHOWN = {"date": _date, "length": _length, "surface": _surface, "count": _count}

@@ -18,7 +18,7 @@ def fault_of(settings: WorldSettings, stage: str, body: int, seen: int) -> str |
 
     Args:
         stage: of the request; embeddings never get faults of completions, only NER answers get ``omitted``,
-            only verdict answers and grades ``verdict_syntax``.
+            only verdict answers and grades ``verdict_syntax``; no closed-book answer, being free text, is ``malformed``.
         body: hash of the request's body.
         seen: how often this body came before.
     """
@@ -27,6 +27,7 @@ def fault_of(settings: WorldSettings, stage: str, body: int, seen: int) -> str |
         u -= getattr(settings.faults, name)
         if u < 0:
             allowed = stage in _OF_STAGES.get(name, (stage,)) and not (name in _OF_COMPLETIONS and stage == "embedding")
+            allowed = allowed and not (name == "malformed" and stage == "closed_book")
             return name if allowed else None
     return None
 

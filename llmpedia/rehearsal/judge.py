@@ -51,7 +51,7 @@ class JudgeModel:
     def verdicts(self, subject: str, user: str) -> str:
         """The JSON of a verdict on each claim of a prompt."""
         evidence = between(user, "evidence")
-        verdicts = [self._verdict(subject, number, claim, evidence) for number, claim in _numbered(user, "claims")]
+        verdicts = [self._verdict(subject, number, claim, evidence) for number, claim in numbered(between(user, "claims"))]
         return json.dumps({"verdicts": verdicts}, ensure_ascii=False)
 
     def _verdict(self, subject: str, number: int, claim: str, evidence: str) -> dict[str, Any]:
@@ -88,7 +88,7 @@ class JudgeModel:
         figure of as many digits, in the response alone, contradicts.
         """
         response, question = between(user, "response"), user.partition("\n")[0]
-        accounts = dict(_numbered(user, "accounts"))
+        accounts = dict(numbered(between(user, "accounts")))
         told = {number: _figures(text) for number, text in accounts.items()}
         keys = {n: {f for f in own if sum(f in other for other in told.values()) == 1} for n, own in told.items()}
         given = _figures(response)
@@ -122,9 +122,9 @@ def between(user: str, tag: str) -> str:
     return user.partition(f"<{tag}>\n")[2].rpartition(f"\n</{tag}>")[0]
 
 
-def _numbered(user: str, tag: str) -> list[tuple[int, str]]:
-    """(number, text) of the numbered lines between a tag's."""
-    lines = map(_NUMBERED.match, between(user, tag).split("\n"))
+def numbered(block: str) -> list[tuple[int, str]]:
+    """(number, text) of the numbered lines of a block."""
+    lines = map(_NUMBERED.match, block.split("\n"))
     return [(int(m.group(1)), m.group(2)) for m in lines if m]
 
 

@@ -10,12 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from llmpedia.rehearsal import prose
+from llmpedia.rehearsal import prose, recall
 from llmpedia.rehearsal.draws import dice, share
 from llmpedia.rehearsal.judge import JudgeModel
+from llmpedia.rehearsal.planted_questions import understood
+from llmpedia.rehearsal.probe_model import PROBE_STAGES, ProbeModel
 from llmpedia.rehearsal.world import World
 
-STAGES = ("self_grounding", "outline", "article", "ner", "arbitration", "claims", "verdict", "grade")
+STAGES = ("self_grounding", "outline", "article", "ner", "arbitration", "claims", "verdict", "grade", *PROBE_STAGES)
 _REJECTED = "That answer cannot be used"
 _SUBJECT = re.compile(r"^Subject: (.*)$", re.M)
 _ROOT = re.compile(r"^Root topic: (.*)$", re.M)
@@ -26,6 +28,16 @@ _WORDS = {
     "ner": ("\nCandidates:\n",),
     "article": ('{"sections"',),
 }
+# What begins the user turn of a stage of a probe's build, and what else it holds.
+_PROBE_WORDS = {
+    "knowledge_point": ("Sentences: ", "\n<document>\n[0] "),
+    "relation": ("Subject: ", "\n<document a>\n"),
+    "questions": ("Subject: ", "\nAccounts:\n1. "),
+    "read_check": ("Question: ", "\nSecond question: "),
+    "web_check": ("Question: ", "\n<log>\n"),
+}
+_FROM_MEMORY = "the question from memory"
+_THINKING = "-thinking"  # how the name of a model ends that thinks before it answers
 _BETWEEN = re.compile(r"(\d+) to (\d+) section headings")
 _NAMED_IN = ". Named in the article on "
 _PARENT_ENDS = re.compile(r" \(|: ")
@@ -36,12 +48,14 @@ _OPTION = re.compile(r"([A-Z]\d*): (.*)")
 
 @dataclass(frozen=True)
 class Asked:
-    """A question, taken apart. ``stage``: one of ``STAGES``, or ``other``."""
+    """A question, taken apart. ``stage``: one of ``STAGES``, or ``other``. ``thinks``: an answer comes after a thought."""
 
     stage: str
     system: str
     user: str
     schema: dict[str, Any]
+    model: str = ""
+    thinks: bool = False
 
 
 def asked(body: dict[str, Any]) -> Asked:
@@ -49,23 +63,34 @@ def asked(body: dict[str, Any]) -> Asked:
     messages = [m for m in body.get("messages") or [] if isinstance(m, dict) and isinstance(m.get("content"), str)]
     system = "\n".join(m["content"] for m in messages if m.get("role") == "system")
     form = (body.get("response_format") or {}).get("json_schema") or {}
+    model = str(body.get("model"))
+    thinks = _thinks(body, model)
     for message in reversed(messages):
         user = message["content"]
         if message.get("role") != "user" or user.startswith(_REJECTED):
             continue
         named = form.get("name")
         stage = named if named in STAGES else _stage_by_words(system, user)
-        return Asked(stage, system, user, form.get("schema") or {})
-    return Asked("other", system, "", {})
+        return Asked(stage, system, user, form.get("schema") or {}, model, thinks)
+    return Asked("other", system, "", {}, model, thinks)
+
+
+def _thinks(body: dict[str, Any], model: str) -> bool:
+    """Whether a thought is to come before an answer: as the request's chat template is told, or else by effort and name."""
+    told = (body.get("chat_template_kwargs") or {}).get("enable_thinking")
+    return bool(told) if told is not None else body.get("reasoning_effort") not in (None, "none") or model.endswith(_THINKING)
 
 
 def _stage_by_words(system: str, user: str) -> str:
+    for stage, (begins, holds) in _PROBE_WORDS.items():
+        if user.startswith(begins) and holds in user:
+            return stage
     if user.startswith("Candidate: ") and "\nKnown:\n" in user:
         return "arbitration"
     if user.startswith("Question: ") and "\n<accounts>\n" in user:
         return "grade"
     if not _SUBJECT.match(user):
-        return "other"
+        return "closed_book" if _FROM_MEMORY in system or understood(user) is not None else "other"
     for stage, words in _WORDS.items():
         if all(w in user for w in words):
             return stage
@@ -85,7 +110,7 @@ class Model:
 
     @world.setter
     def world(self, world: World) -> None:
-        self._world, self._judge = world, JudgeModel(world)
+        self._world, self._judge, self._probe = world, JudgeModel(world), ProbeModel(world)
 
     def answer(self, body: dict[str, Any]) -> tuple[str, str]:
         """(text, finish_reason) of the answer to the body of a chat request."""
@@ -95,12 +120,20 @@ class Model:
         """The text of the answer; "Yes" to what no stage asks."""
         if q.stage == "arbitration" and q.user.startswith("Candidate: "):
             return self._arbitrate(q.user)
+        if q.stage == "grade" or q.stage in PROBE_STAGES:
+            return self._of_a_probe(q)
+        subject = _SUBJECT.search(q.user)
+        return "Yes" if subject is None else self._on(subject.group(1), q)
+
+    def _of_a_probe(self, q: Asked) -> str:
         if q.stage == "grade":
             return self._judge.grade(q.user)
-        subject = _SUBJECT.search(q.user)
-        if subject is None:
-            return "Yes"
-        name = subject.group(1)
+        if q.stage == "closed_book":
+            return recall.answer(self.world, q.model, q.user, q.thinks)
+        return self._probe.answer(q.stage, q.user, q.schema)
+
+    def _on(self, name: str, q: Asked) -> str:
+        """The answer to a question on a subject of the encyclopedia."""
         if q.stage == "ner" and "Candidates:\n" in q.user:
             return self._ner(name, q)
         answers: dict[str, Callable[[], str]] = {

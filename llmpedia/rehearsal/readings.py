@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from llmpedia.rehearsal import planted_words as words
 from llmpedia.rehearsal.names import fold
-from llmpedia.rehearsal.planted_words import Slot, ValueKind
+from llmpedia.rehearsal.planted_kinds import Slot, ValueKind, kinds
 
 _MONTH = "|".join(words.MONTHS)
 _NUMBER = r"\d{1,3}(?:,\d{3})*(?:\.\d)?"
@@ -89,7 +89,7 @@ def _stated(text: str, name: str, noun: str) -> list[Stated]:
 def compatible(kind: ValueKind, one: str, other: str) -> bool:
     """Whether two values are the same, or one of them in another unit, rounded, or more exactly."""
     if kind == "date":
-        return one.split()[-1] == other.split()[-1] and (" " not in one or " " not in other or one == other)
+        return one[-4:] == other[-4:] and (" " not in one or " " not in other or one == other)
     if kind == "town":
         return one.partition(",")[0].casefold() == other.partition(",")[0].casefold()
     if kind == "person":
@@ -124,12 +124,12 @@ def _amount(value: str) -> float | None:
 @lru_cache(maxsize=64)
 def slots_of(noun: str) -> tuple[Slot, ...]:
     """The attributes of what is called so."""
-    return next((kind.slots for kind in words.kinds() if noun in kind.nouns), ())
+    return next((kind.slots for kind in kinds() if noun in kind.nouns), ())
 
 
 @lru_cache(maxsize=1)
 def _leads() -> tuple[re.Pattern[str], ...]:
-    nouns = "|".join(noun for kind in words.kinds() for noun in kind.nouns)
+    nouns = "|".join(noun for kind in kinds() for noun in kind.nouns)
     regions = "|".join(words.REGIONS)
     parts = {"s": rf"(?P<s>[^.?!]{{1,{_MOST}}}?)", "n": rf"an? (?P<n>{nouns})", "p": "(?:in|from)", "r": f"(?P<r>{regions})"}
     return tuple(re.compile(_filled(lead, parts)) for lead in words.LEADS)

@@ -198,6 +198,10 @@ def render(figures: dict[str, Row]) -> str:
     for section, rows in figures.items():
         lines.append(section)
         for name, value in rows.items():
-            shown = "-" if value is None else f"{value:.4f}" if isinstance(value, float) else f"{value:,}"
+            shown = "-" if value is None else f"{value:.4f}" if isinstance(value, float) else _text(value)
             lines.append(f"  {name:<28} {shown}")
     return "\n".join(lines)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:,}"

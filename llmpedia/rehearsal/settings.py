@@ -137,12 +137,12 @@ class Latency(_Section):
 class Disagreements(_Section):
     """Planted facts on which documents of a corpus disagree, and what is easily taken for a disagreement.
 
-    ``facts``: with several accounts; ``agreeing``: with one. ``majority``, ``minority``: documents of the first account and of each
-    other one, at least and at most (a minority has no more than its majority). Shares of the facts: ``three_accounts``,
+    ``facts``: with several accounts; ``agreeing``: with one. ``majority``, ``minority``: documents of the first account and of
+    each other one, at least and at most (a minority has no more than its majority). Shares of the facts: ``three_accounts``,
     ``traps`` (a document on another subject of the same name), ``compatible`` (a document gives an account in another unit,
-    rounded or more exactly), ``unverified`` (an account other than the first is on no web page). ``context``: of the facts on one of
-    several times, editions or parts, those of which a document gives the value of another one. ``near_copies``: share of the
-    documents that are there twice, all but verbatim. ``noise``: documents on nothing else.
+    rounded or more exactly), ``unverified`` (an account other than the first is on no web page). ``context``: of the facts on
+    one of several times, editions or parts, those of which a document gives the value of another one. ``near_copies``: share of
+    the documents that are there twice, all but verbatim. ``noise``: documents on nothing else.
     """
 
     facts: Annotated[int, Field(ge=0, le=2000)] = 60

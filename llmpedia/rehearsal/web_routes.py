@@ -1,7 +1,8 @@
 """The world's sources behind HTTP: a MediaWiki API, a search route, web pages.
 
 ``/w/api.php``, GET or POST: see :mod:`llmpedia.rehearsal.mediawiki`; a request with ``maxlag`` that meets a lag is refused with
-code ``maxlag``. ``/search?q=&n=``: results with address, title and snippet. ``/page/TITLE?n=``: the n-th web page on an entity.
+code ``maxlag``. ``/search?q=&n=``: results with address, title and snippet. ``/page/TITLE?n=``: the n-th web page on an entity or
+on the subject of a planted disagreement.
 """
 
 import html
@@ -10,6 +11,8 @@ from urllib.parse import quote
 from aiohttp import web
 
 from llmpedia.rehearsal.mediawiki import MediaWiki, Params, error_code, failed, limit
+from llmpedia.rehearsal.names import fold
+from llmpedia.rehearsal.planted_pages import planted_pages, search_planted
 from llmpedia.rehearsal.sources import WEB_PAGES, normal_title, page_title, search, web_text
 from llmpedia.rehearsal.world import World
 
@@ -57,24 +60,30 @@ class WebRoutes:
 
     def search(self, request: web.Request, params: Params) -> web.Response:
         """``/search``: the pages of what the query names first, then one of each of its group."""
-        most = limit(params.get("n"), 10)
+        most, origin = limit(params.get("n"), 10), str(request.url.origin())
+        planted = [_result(origin, p.title, p.number, p.text) for p in search_planted(self._world, params.get("q", ""), most)]
         named = search(self._world, params.get("q", ""), most)
         places = [(e, n) for i, e in enumerate(named) for n in range(WEB_PAGES if i == 0 else 1)]
-        results = [self._result(str(request.url.origin()), e, n) for e, n in places[:most]]
-        return web.json_response({"results": results})
-
-    def _result(self, origin: str, entity: int, n: int) -> dict[str, str]:
-        title = page_title(self._world, entity)
-        url = f"{origin}/page/{quote(title, safe='')}{f'?n={n}' if n else ''}"
-        return {"url": url, "title": title, "snippet": " ".join(web_text(self._world, entity, n).split())[:200]}
+        results = [_result(origin, page_title(self._world, e), n, web_text(self._world, e, n)) for e, n in places[:most]]
+        return web.json_response({"results": [*planted, *results][:most]})
 
     def page(self, request: web.Request, params: Params) -> web.Response:
         """``/page/TITLE``."""
         title = request.match_info["title"]
-        senses = self._world.senses(title)
-        if not senses:
+        senses, number = self._world.senses(title), limit(params.get("n"), 0)
+        if senses:
+            return _page(normal_title(page_title(self._world, senses[0])) or title, web_text(self._world, senses[0], number))
+        planted = planted_pages(self._world).get(fold(title), ())
+        if not 0 <= number < len(planted):
             return web.Response(status=404, text="no such page")
-        text = web_text(self._world, senses[0], limit(params.get("n"), 0))
-        paragraphs = "\n".join(f"<p>{html.escape(p)}</p>" for p in text.split("\n\n"))
-        shown = html.escape(normal_title(page_title(self._world, senses[0])) or title)
-        return web.Response(text=_PAGE.format(title=shown, paragraphs=paragraphs), content_type="text/html")
+        return _page(planted[number].title, planted[number].text)
+
+
+def _result(origin: str, title: str, n: int, text: str) -> dict[str, str]:
+    url = f"{origin}/page/{quote(title, safe='')}{f'?n={n}' if n else ''}"
+    return {"url": url, "title": title, "snippet": " ".join(text.split())[:200]}
+
+
+def _page(title: str, text: str) -> web.Response:
+    paragraphs = "\n".join(f"<p>{html.escape(p)}</p>" for p in text.split("\n\n"))
+    return web.Response(text=_PAGE.format(title=html.escape(title), paragraphs=paragraphs), content_type="text/html")

@@ -10,6 +10,7 @@ import contextlib
 import os
 import pickle
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -17,8 +18,9 @@ from llmpedia.audit.web.page import Page, read_page
 from llmpedia.engines.base import TransientError
 from llmpedia.errors import EngineError
 
-_HEADER = 4
-_READY = b"ready"
+HEADER = 4
+"""Bytes before a message or an answer that tell its length."""
+READY = b"ready"
 _MODULE = "llmpedia.audit.web.extractor"
 
 
@@ -80,7 +82,7 @@ class Extractor:
         try:
             async with asyncio.timeout(self._settings.start_s):
                 assert worker.stdout is not None
-                await worker.stdout.readexactly(len(_READY))
+                await worker.stdout.readexactly(len(READY))
         except BaseException as e:
             await _kill(worker)
             if isinstance(e, TimeoutError):
@@ -95,9 +97,9 @@ class Extractor:
     async def _ask(self, worker: asyncio.subprocess.Process, message: bytes) -> Page:
         assert worker.stdin is not None
         assert worker.stdout is not None
-        worker.stdin.write(len(message).to_bytes(_HEADER, "big") + message)
+        worker.stdin.write(len(message).to_bytes(HEADER, "big") + message)
         await worker.stdin.drain()
-        size = int.from_bytes(await worker.stdout.readexactly(_HEADER), "big")
+        size = int.from_bytes(await worker.stdout.readexactly(HEADER), "big")
         page: Page = pickle.loads(await worker.stdout.readexactly(size))  # noqa: S301 - from our own process
         return page
 
@@ -109,31 +111,38 @@ async def _kill(worker: asyncio.subprocess.Process) -> None:
     await worker.wait()
 
 
-def serve(memory: int, alarm_s: int) -> None:
-    """The process: pages in on standard input, answers out, until the input ends; it dies on a page of over ``alarm_s``."""
+def serve(memory: int, cpu_s: float, load: Callable[[], None], answer: Callable[[bytes], object]) -> None:
+    """The process: messages in on standard input, answers out, until the input ends.
+
+    It dies by SIGPROF on a message that takes it over ``cpu_s`` of processor time, which a busy machine does not lengthen.
+    """
     import resource
     import signal
 
-    import resiliparse.parse.encoding  # noqa: F401 - loading is not to count against the first page
-    import trafilatura  # noqa: F401
-
+    load()
     # what a library prints must not get between the answers
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    answers.write(_READY)
+    answers.write(READY)
     answers.flush()
     while (message := _message(sys.stdin.buffer)) is not None:
-        signal.alarm(alarm_s)  # the parent may be gone
-        answer = pickle.dumps(_read(message))
-        signal.alarm(0)
-        answers.write(len(answer).to_bytes(_HEADER, "big") + answer)
+        signal.setitimer(signal.ITIMER_PROF, cpu_s)  # the parent may be gone
+        said = pickle.dumps(answer(message))
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        answers.write(len(said).to_bytes(HEADER, "big") + said)
         answers.flush()
 
 
 def _message(stream: BinaryIO) -> bytes | None:
-    header = stream.read(_HEADER)
-    return stream.read(int.from_bytes(header, "big")) if len(header) == _HEADER else None
+    header = stream.read(HEADER)
+    return stream.read(int.from_bytes(header, "big")) if len(header) == HEADER else None
+
+
+def _load() -> None:
+    """Loading is not to count against the first page."""
+    import resiliparse.parse.encoding  # noqa: F401
+    import trafilatura  # noqa: F401
 
 
 def _read(message: bytes) -> Page:
@@ -145,4 +154,4 @@ def _read(message: bytes) -> Page:
 
 
 if __name__ == "__main__":
-    serve(int(sys.argv[1]), int(sys.argv[2]))
+    serve(int(sys.argv[1]), int(sys.argv[2]), _load, _read)

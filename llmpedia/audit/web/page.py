@@ -17,8 +17,8 @@ SHORTEST = 200
 _LONG = 1500
 # A challenge or a stub says no more than this.
 _STUB = 600
-# Real pages stay under 100; parsers recurse, and 20,000 levels take them seconds or their stack.
-_DEEPEST = 500
+DEEPEST = 500
+"""Levels of a page. Real ones stay under 100; parsers recurse, and 20,000 levels take them seconds or their stack."""
 _EVIDENCE_WANTED = 2
 
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]{0,20})")
@@ -75,7 +75,7 @@ def read_page(body: bytes, content_type: str, charset: str | None = None) -> Pag
     source = decode(body, charset).replace("\x00", "")
     if content_type == "text/plain":
         return Page("ok" if len(source.strip()) >= SHORTEST else "too_short", source.strip())
-    if depth(source) > _DEEPEST:
+    if depth(source) > DEEPEST:
         return Page("too_deep")
     return _read_html(source)
 
