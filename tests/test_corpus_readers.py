@@ -242,7 +242,7 @@ def test_ray_gives_the_same_rows_in_the_same_order(tmp_path, head, monkeypatch):
     many(tmp_path)
     monkeypatch.setattr(stream, "_BLOCK", 50_000)
     here = read(tmp_path)
-    assert len(here) == 1590 and {r["fate"] for r in here} == {"kept", "exact_duplicate"}
+    assert len(here) == 1590 and {r["fate"] for r in here} == {"kept", "exact_duplicate", "near_duplicate"}
     ray.init(address=head.address, log_to_driver=False, logging_level="ERROR")
     try:
         monkeypatch.setattr(stream, "_here", lambda *_: pytest.fail("read in this process"))

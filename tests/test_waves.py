@@ -69,6 +69,7 @@ def test_a_failed_wave_ends_the_job_and_nothing_after_it_is_finished(monkeypatch
 def test_a_failure_of_the_younger_wave_does_not_wait_for_the_older_to_be_written(monkeypatch):
     """The engine is down for both; an hour's worth of requests in the older one must not be waited for."""
     hold = threading.Event()
+    monkeypatch.setattr(waves, "_LEAVE_S", 0.2)
     job = Job(monkeypatch, 4, seconds=lambda wave: hold.wait(30) if wave == 0 else 0.0, fails={1})
     begin = time.monotonic()
     with pytest.raises(EngineError, match="wave 1 failed"):
