@@ -5,6 +5,7 @@ its items, so that every step is a function of what lies there. The order of the
 """
 
 import itertools
+import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,10 +24,13 @@ from llmpedia.probe.build_state import BuildState
 from llmpedia.probe.build_steps import Step
 from llmpedia.probe.build_worker import BUILD_ITEMS, BuildWorker
 from llmpedia.probe.corpus.read import read_corpus
+from llmpedia.probe.corpus.readers import corpus_files
 from llmpedia.probe.graph import facts_of, subgraphs
 from llmpedia.probe.pairs import candidate_pairs
 from llmpedia.probe.prepared import prepared
+from llmpedia.probe.slots import load_slots
 from llmpedia.probe.steps import STEPS, enabled
+from llmpedia.probe.web_tools import search_engine
 from llmpedia.prompts import load_prompt
 from llmpedia.store.lease import Lease
 from llmpedia.store.runfolder import FORMAT, Manifest, RunFolder
@@ -62,8 +66,6 @@ class StepPlan:
 
     def rows(self) -> list[Row]:
         """The items as the workers take them."""
-        import json
-
         loaded = ((i["subject_id"], self.step.loaded(i, self.state)) for i in self.items)
         return [{"subject_id": n, "item": json.dumps(item)} for n, item in loaded]
 
@@ -95,10 +97,24 @@ def build(config: BuildConfig, run_uri: str, progress: Callable[[BuildProgress],
         run.clean()
         if BuildState(run).finished(_last(config)):
             return run
+        _check_parts(config, BuildState(run).finished("corpus"))
         progress(BuildProgress("starting Ray and the engine", 0, None))
         with Session(config, [step.need() for step in steps.values()], embeds=False) as session:
             _Build(config, run, lease, session, steps, progress).run()
     return run
+
+
+def _check_parts(config: BuildConfig, corpus_read: bool) -> None:
+    """Have whatever is missing told before any work.
+
+    Raises:
+        ConfigError, InputError: a file, a key or a package is missing.
+    """
+    if not corpus_read:
+        corpus_files(config.corpus)
+    load_slots(config.pairs.slots)
+    if config.validation.web:
+        search_engine(config.web, config.cache)
 
 
 def _last(config: BuildConfig) -> str:
