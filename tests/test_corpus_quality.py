@@ -63,7 +63,9 @@ def test_the_same_examples_give_the_same_classifier(model, tmp_path):
     assert Quality(settings(tmp_path / "again.bin")).score(GOOD) == Quality(settings(model)).score(GOOD)
 
 
-@pytest.mark.parametrize("examples", [EXAMPLES[:1], [], [("hq", "a"), ("__label__cc", "b")], [("__label__a b", "x"), EXAMPLES[0]]])
+@pytest.mark.parametrize(
+    "examples", [EXAMPLES[:1], [], [("hq", "a"), ("__label__cc", "b")], [("__label__a b", "x"), EXAMPLES[0]]]
+)
 def test_examples_that_teach_nothing_are_refused(tmp_path, examples):
     with pytest.raises(InputError) as caught:
         train(examples, tmp_path / "model.bin")

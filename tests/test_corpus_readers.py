@@ -148,7 +148,11 @@ RECORDS = [
     {"url": "https://w.example/img", "body": b"\x89PNG", "content_type": "image/png"},
     {"url": "https://w.example/gone", "body": page(prose(9)).encode(), "status": "404 Not Found"},
     {"url": "https://w.example/lies", "body": b"no gzip at all", "more": "Content-Encoding: gzip\r\n"},
-    {"url": "https://w.example/2", "body": page("été " + prose(2)).encode("latin-1"), "content_type": "text/html; charset=latin-1"},
+    {
+        "url": "https://w.example/2",
+        "body": page("été " + prose(2)).encode("latin-1"),
+        "content_type": "text/html; charset=latin-1",
+    },
     {"url": "https://w.example/3", "body": prose(3).encode(), "kind": "conversion", "content_type": "text/plain"},
 ]
 

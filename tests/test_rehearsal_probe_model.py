@@ -140,6 +140,15 @@ def test_an_open_attribute_is_the_one_that_both_speak_of(world, by_fact, dispute
     assert (told.attribute, told.relation) == (ATTRIBUTES[disputed[0].slot.name], true_relation(a, b))
 
 
+def test_documents_on_two_attributes_of_one_subject_have_no_relation(by_fact):
+    """With an open attribute the first statement of either was once taken for the same one."""
+    own = World(load_settings(SETTINGS, seed=5))
+    facts = planted(own)
+    one, other = next((a, b) for a in facts for b in facts if a.number < b.number and a.subject == b.subject)
+    told = compared(own, one, by_fact[one.number][0], by_fact[other.number][0], None)
+    assert (told.same_subject, told.same_attribute, told.relation) == (True, False, "none")
+
+
 def test_texts_that_cannot_be_read_have_no_relation(world):
     told = put(world, Compare(BUILD), Compared("X", "area", "X is large.", "X is small."))
     assert (told.relation, told.value_a, told.same_subject) == ("none", "", False)

@@ -80,7 +80,7 @@ class ProbeModel:
             return _relation(_line(user, "Subject"), "", None, None, (False,) * 4)
         wanted = _wanted(_line(user, "Attribute"))
         one, other = _matched(a, b, wanted)
-        if one is None or other is None:
+        if one is None or other is None or one.slot.name != other.slot.name:
             return _relation(a.about.name, wanted or "", one, other, (_meant(user, a, b), False, False, False))
         same = compatible(one.slot.value, one.value, other.value)
         context = one.context == other.context

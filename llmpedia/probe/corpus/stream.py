@@ -5,7 +5,8 @@ keeps all processors busy as well as many small ones do.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from dataclasses import asdict
 from functools import lru_cache
 from itertools import chain, islice
@@ -32,15 +33,16 @@ def prepared_rows(files: list[CorpusFile], settings: CorpusSection) -> Iterator[
     import ray
 
     found = _on_ray(files, settings) if ray.is_initialized() else _here(files, settings)
-    for batch in found:
-        for row in batch.to_pylist():
-            if row["fatal"]:
-                fatal = json.loads(row["fatal"])
-                raise _FATAL[fatal["kind"]](fatal["message"])
-            yield row
+    with closing(found):  # whatever stops the reading, an execution must not outlive it
+        for batch in found:
+            for row in batch.to_pylist():
+                if row["fatal"]:
+                    fatal = json.loads(row["fatal"])
+                    raise _FATAL[fatal["kind"]](fatal["message"])
+                yield row
 
 
-def _here(files: list[CorpusFile], settings: CorpusSection) -> Iterator[pa.Table]:
+def _here(files: list[CorpusFile], settings: CorpusSection) -> Generator[pa.Table, None, None]:
     prepare = Preparer(settings)
     rows = chain.from_iterable(_raw_rows(file, settings) for file in files)
     try:
@@ -49,7 +51,7 @@ def _here(files: list[CorpusFile], settings: CorpusSection) -> Iterator[pa.Table
         prepare.close()
 
 
-def _on_ray(files: list[CorpusFile], settings: CorpusSection) -> Iterator[pa.Table]:
+def _on_ray(files: list[CorpusFile], settings: CorpusSection) -> Generator[pa.Table, None, None]:
     import ray
     import ray.data
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy

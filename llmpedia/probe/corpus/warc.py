@@ -50,7 +50,7 @@ def warc_documents(stream: pa.NativeFile) -> Iterator[Raw]:
         if "Content-Length" not in record.headers:
             raise EOFError("it ends within the header of a record")
         size = record.content_length
-        read = readers.get(record.headers.get("WARC-Type", "").lower())
+        read = readers.get((record.headers.get("WARC-Type") or "").lower())
         found, taken = read(record) if read else (None, 0)
         if taken + record.consume() < size:
             raise EOFError("it ends within a record")
