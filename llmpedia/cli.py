@@ -275,6 +275,10 @@ def _rehearse_score(args: argparse.Namespace) -> int:
     run, world = RunFolder.open(args.run_uri), World(load_settings(args.set, seed=args.seed))
     kind = run.description().get("kind")
     scores = {"audit": score_audit, "probe": score_probe, "responses": score_responses}
+    if kind in KINDS and kind not in scores:
+        raise InputError(
+            f"{args.run_uri}: holds {KINDS[kind]}, nothing of which is planted; give a run, audit, build or responses"
+        )
     figures = scores.get(kind or "", score)(run, world)
     print(render(figures))
     if args.json:

@@ -67,7 +67,7 @@ class Campaign:
         driver = start_driver(self.config_path, run, self.head)
         while driver.poll() is None:
             if len(self.kills) < self.left:
-                time.sleep(self.rng.uniform(0.2, 6))
+                time.sleep(self.rng.uniform(0.2, 4))
                 victim = order[len(self.kills) % len(order)] if order else self.rng.choice(VICTIMS)
                 driver = self.kill(victim, driver, run)
             else:
@@ -122,7 +122,7 @@ def main() -> None:
         folder = Path(name)
         engine, head = ScriptedEngine(folder, latency=0.03), Head()
         try:
-            config = write_config(folder, engine, caps={"articles": 90}, waves={"size": 15})
+            config = write_config(folder, engine, caps={"articles": 90}, waves={"size": 15, "workers": 2})
             assert start_driver(config, folder / "calm", head).wait(300) == 0
             want = fingerprint(folder / "calm")
             campaign = Campaign(head, engine, config, random.Random(args.seed), args.kills)

@@ -1,5 +1,7 @@
 """What the tests on real parts start: a private Ray head, the scripted engine, drivers; all ended by process id."""
 
+import contextlib
+import io
 import os
 import shutil
 import signal
@@ -13,9 +15,12 @@ from pathlib import Path
 import psutil
 import yaml
 
+from llmpedia.cli import main
+
 HERE = Path(__file__).parent
 RAY = str(Path(sys.executable).parent / "ray")
 ENV = {**os.environ, "HF_HUB_OFFLINE": "1", "RAY_AUTH_MODE": "disabled", "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
+ENV.pop("PYTHONDONTWRITEBYTECODE", None)  # a third of a second for each of some hundred processes
 
 
 def free_port() -> int:
@@ -63,13 +68,20 @@ class Head:
             command += [f"--{name}={free_port()}" for name in ports]
         # Entry points of jobs are looked up in the head's PATH. At its end there is nothing to drain for half a minute.
         env = {**ENV, **self.env, "PATH": f"{Path(RAY).parent}:{ENV['PATH']}", "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0"}
-        self.process = subprocess.Popen(
-            command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-        )
-        wait_for(self.port, 60)
+        self._run(command, env)
         if self.dashboard is not None:
             wait_for(self.dashboard, 60)
-        time.sleep(3)
+            time.sleep(3)  # until its agents take jobs
+
+    def _run(self, command: list[str], env: dict[str, str]) -> None:
+        """``ray start``, until it says that all is up."""
+        file = Path(self.temp) / "node.log"
+        with file.open("w") as log:
+            self.process = subprocess.Popen(command, env=env, stdout=log, stderr=log, start_new_session=True)
+        end = time.monotonic() + 60
+        while "Ray runtime started" not in file.read_text():
+            assert time.monotonic() < end and self.process.poll() is None, file.read_text()
+            time.sleep(0.1)
 
     def job(self, *args: str, folder: Path | None = None) -> subprocess.CompletedProcess:
         """``ray job ...`` to its end."""
@@ -123,13 +135,7 @@ class Node(Head):
         command = [RAY, "start", "--block", f"--address={self.head.address}", f"--node-ip-address=127.0.0.{self.number + 1}"]
         command += [f"--num-cpus={self.cpus}", "--object-store-memory=100000000", "--disable-usage-stats"]
         command += [f"--dashboard-agent-listen-port={free_port()}", f"--metrics-export-port={free_port()}"]
-        env, file = {**ENV, "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0"}, Path(self.temp) / "node.log"
-        with file.open("w") as log:
-            self.process = subprocess.Popen(command, env=env, stdout=log, stderr=log, start_new_session=True)
-        end = time.monotonic() + 60
-        while "Ray runtime started" not in file.read_text():  # two that start at once get in each other's way
-            assert time.monotonic() < end, file.read_text()
-            time.sleep(0.1)
+        self._run(command, {**ENV, "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0"})  # two at once get in each other's way
 
     def raylet(self) -> psutil.Process:
         """The node itself, to Ray: with it all its workers go."""
@@ -167,7 +173,7 @@ def write_config(folder: Path, server: ScriptedEngine, **sections: dict) -> Path
     data = {
         "run": {"seed": "Vannevar Bush"},
         "caps": {"articles": 60},
-        "waves": {"size": 10, "workers": 2, "rows_per_batch": 1},
+        "waves": {"size": 10, "workers": 1, "rows_per_batch": 1},
         "article": {"words": 100, "sections": [2, 3]},
         "engine": {"kind": "openai", "model": "scripted", "base_url": server.url, "concurrency": 16, "request_timeout_s": 20},
         "embedding": {"kind": "openai", "model": "scripted", "base_url": server.url, "batch": 16},
@@ -196,6 +202,8 @@ def start_driver(config: Path, run: Path, head: Head, *args: str) -> subprocess.
 
 def fingerprint(run: Path) -> str:
     """The fingerprint, after ``verify`` has found the run whole."""
-    done = llmpedia("verify", str(run))
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout.splitlines()[-1].removeprefix("fingerprint: ")
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        code = main(["verify", str(run)])
+    assert code == 0, said.getvalue()
+    return said.getvalue().splitlines()[-1].removeprefix("fingerprint: ")

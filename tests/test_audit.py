@@ -35,7 +35,8 @@ class World:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    world = World(tmp_path_factory.mktemp("world"))
+    """Slow enough to be killed at work."""
+    world = World(tmp_path_factory.mktemp("world"), "latency.kind=constant", "latency.mean_s=0.1")
     yield world
     world.process.kill()
     world.process.wait()
@@ -46,7 +47,8 @@ def run(world, head, tmp_path_factory):
     """A run of 60 articles."""
     folder = tmp_path_factory.mktemp("walked")
     base = f"{world.url}/v1"
-    sets = [f"engine.base_url={base}", f"embedding.base_url={base}", "caps.articles=60", "waves.size=30", "engine.concurrency=16"]
+    sets = [f"engine.base_url={base}", f"embedding.base_url={base}", "engine.concurrency=16"]
+    sets += ["caps.articles=60", "waves.size=30", "waves.workers=1"]
     config = ROOT / "configs" / "rehearsal.yaml"
     driver = start_driver(config, folder / "run", head, *[part for s in sets for part in ("--set", s)])
     assert driver.wait(300) == 0, (folder / "driver.log").read_text()[-3000:]
@@ -60,7 +62,7 @@ def audit_config(folder, world, **sections):
         "wikipedia": {"api_url": f"{world.url}/w/api.php"},
         "web": {"base_url": f"http://localhost:{world.port}"},
         "engine": {"base_url": f"{world.url}/v1"},
-        "waves": {"size": 8},
+        "waves": {"size": 8, "workers": 1},
     }
     for part in (changed, sections):
         for name, section in part.items():
@@ -76,14 +78,20 @@ def start_audit(config, run, head, folder, name):
     return subprocess.Popen([*command, "--set", f"ray.address={head.address}"], env=ENV, stdout=log, stderr=log)
 
 
-@pytest.mark.real
-def test_an_audit_is_whole_and_recovers_the_planted_verdicts(world, run, head, tmp_path):
-    config = audit_config(tmp_path, world)
-    done = start_audit(config, run, head, tmp_path, "calm").wait(300)
-    said = (tmp_path / "audit.log").read_text()
+@pytest.fixture(scope="module")
+def calm(world, run, head, tmp_path_factory):
+    """An audit left alone, and what it said."""
+    folder = tmp_path_factory.mktemp("calm")
+    done = start_audit(audit_config(folder, world), run, head, folder, "calm").wait(300)
+    said = (folder / "audit.log").read_text()
     assert done == 0, said[-3000:]
+    return run / "audits" / "calm", said
+
+
+@pytest.mark.real
+def test_an_audit_is_whole_and_recovers_the_planted_verdicts(world, calm, tmp_path):
+    audit, said = calm
     assert "table_06_hops" in said
-    audit = run / "audits" / "calm"
     fingerprint(audit)
     scored = llmpedia("rehearse", "score", str(audit), "--seed", "1", *world.sets)
     assert scored.returncode == 0, scored.stdout + scored.stderr
@@ -96,27 +104,21 @@ def test_an_audit_is_whole_and_recovers_the_planted_verdicts(world, run, head, t
 
 
 @pytest.mark.real
-def test_a_killed_audit_resumes_to_the_same_bytes_and_asks_nothing_again(world, run, head, tmp_path):
-    slow = World(tmp_path, "latency.kind=constant", "latency.mean_s=0.1")
-    try:
-        config = audit_config(tmp_path, slow, engine={"concurrency": 8})
-        assert start_audit(config, run, head, tmp_path, "undisturbed").wait(300) == 0
-        want = verdicts_of(run / "audits" / "undisturbed")
-        storm = run / "audits" / "storm"
-        for pause in (4, 7, 9):
-            driver = start_audit(config, run, head, tmp_path, "storm")
-            wait_until_journaled(storm, driver)
-            time.sleep(pause / 4)
-            driver.kill()
-            driver.wait()
-            keys = journaled_keys(storm)
-            assert len(keys) == len(set(keys)), "what the journal held was asked again"
-        assert start_audit(config, run, head, tmp_path, "storm").wait(300) == 0
-        fingerprint(storm)
-        assert verdicts_of(storm) == want
-    finally:
-        slow.process.kill()
-        slow.process.wait()
+def test_a_killed_audit_resumes_to_the_same_bytes_and_asks_nothing_again(world, run, calm, head, tmp_path):
+    """Two workers, where the calm one has had one."""
+    config = audit_config(tmp_path, world, engine={"concurrency": 8}, waves={"workers": 2})
+    storm = run / "audits" / "storm"
+    for pause in (4, 7, 9):
+        driver = start_audit(config, run, head, tmp_path, "storm")
+        wait_until_journaled(storm, driver)
+        time.sleep(pause / 4)
+        driver.kill()
+        driver.wait()
+        keys = journaled_keys(storm)
+        assert len(keys) == len(set(keys)), "what the journal held was asked again"
+    assert start_audit(config, run, head, tmp_path, "storm").wait(300) == 0
+    fingerprint(storm)
+    assert verdicts_of(storm) == verdicts_of(calm[0])
 
 
 def wait_until_journaled(audit, driver):

@@ -6,14 +6,14 @@ import pytest
 from campaign import VICTIMS, Campaign
 from harness import Head, ScriptedEngine, fingerprint, start_driver, write_config
 
-KILLS = 24
+KILLS = 18
 
 
 @pytest.mark.real
 def test_killed_anywhere_the_corpus_is_the_same(tmp_path):
     engine, head = ScriptedEngine(tmp_path, latency=0.03), Head()
     try:
-        config = write_config(tmp_path, engine, caps={"articles": 90}, waves={"size": 15})
+        config = write_config(tmp_path, engine, caps={"articles": 60}, waves={"size": 15, "workers": 2})
         assert start_driver(config, tmp_path / "calm", head).wait(300) == 0
         want = fingerprint(tmp_path / "calm")
         campaign = Campaign(head, engine, config, random.Random(7), KILLS)

@@ -40,7 +40,7 @@ def test_a_walk_survives_the_loss_of_nodes(cluster, tmp_path):
     head, nodes = cluster
     engine = ScriptedEngine(tmp_path, latency=0.03)
     try:
-        config, run = write_config(tmp_path, engine, caps={"articles": 60}, waves={"size": 15}), tmp_path / "run"
+        config, run = write_config(tmp_path, engine, caps={"articles": 36}, waves={"size": 10, "workers": 2}), tmp_path / "run"
         assert start_driver(config, tmp_path / "calm", head).wait(200) == 0
         driver = start_driver(config, run, head)
         for title in ("EntityIndex", "SubjectWorker"):
