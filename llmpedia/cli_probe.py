@@ -12,6 +12,7 @@ from llmpedia.extras import need_extra
 from llmpedia.progress import progress_bar
 
 _SMALL_MODEL = "package:"
+_ERRORS = 10  # kinds of errors that a build's end shows
 
 
 def add_probe(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -87,7 +88,7 @@ def _shown(bar: Any) -> Callable[[Any], None]:
 def _build(args: argparse.Namespace) -> int:
     need_extra("probe")
     from llmpedia.analysis.formats import as_text
-    from llmpedia.analysis.probe_folders import funnel_of
+    from llmpedia.analysis.probe_folders import errors_of, funnel_of
     from llmpedia.probe.build import build
     from llmpedia.probe.build_settings import load_build_config
     from llmpedia.probe.release import released, wanted_checks
@@ -100,6 +101,9 @@ def _build(args: argparse.Namespace) -> int:
         bar.set_postfix_str("done")
     rows, left_out = released(run)
     print(as_text("funnel", funnel_of(run)[0]))
+    errors = errors_of(run)
+    if errors:
+        print(as_text("errors", errors[:_ERRORS]))
     if config.engine.model.startswith(_SMALL_MODEL):
         print(
             f"warning: {config.engine.model} is far too small to label and compare; this shows that the parts work, nothing else"

@@ -6,7 +6,7 @@ import csv
 import pytest
 from probe_folders import BENCHMARK, answered, build_tables, built, commit, completion, filled
 
-from llmpedia.analysis.probe_folders import funnel_of, probe_data, report_of
+from llmpedia.analysis.probe_folders import errors_of, funnel_of, probe_data, report_of
 from llmpedia.cli import main
 from llmpedia.errors import InputError
 from llmpedia.probe.human_grades import read_grade_sheet, write_grade_sheet
@@ -79,6 +79,16 @@ def test_a_builds_funnel_balances(tmp_path):
     assert [(r["stage"], r["in"], r["kept"]) for r in rows][:2] == [("corpus", 3, 2), ("knowledge", 2, 2)]
     assert rows[-1]["questions"] == 2
     assert main(["probe", "report", str(tmp_path)]) == 0
+
+
+def test_errors_of_a_build_are_counted_by_kind(tmp_path):
+    tables = build_tables()
+    failed = {"relation": None, "error": "span_a '1871' does not stand in document a"}
+    tables["relations"]["relations"] = [{**tables["relations"]["relations"][0], **failed}]
+    for step in ("subgraphs", "questions", "read", "web"):
+        del tables[step]
+    rows = errors_of(built(tmp_path, tables))
+    assert rows == [{"step": "relations", "error": "span_a ... does not stand in document a", "items": 1}]
 
 
 def test_a_reader_grades_what_the_judge_has_graded(tmp_path):

@@ -1,5 +1,7 @@
 """A probe's report out of folders: builds give their funnel, runs give their models' grades, scores and humans what they say."""
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,8 @@ from llmpedia.probe.run import grades_folder, model_folder, models_of
 from llmpedia.store.files import Folder
 from llmpedia.store.runfolder import RUN_FILE, RunFolder
 
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
+_LONGEST = 120
 # What a funnel reads of each table.
 _FATES = {
     "documents": ["fate"],
@@ -32,6 +36,16 @@ def funnel_of(run: RunFolder) -> tuple[Rows, Rows]:
     tables: dict[str, Rows] = {name: run.read(name, columns=c).to_pylist() for name, c in _FATES.items() if name in there}
     counts = build_counts({**tables, "benchmark": released(run)[0]})
     return build_funnel(counts), build_rejections(counts)
+
+
+def errors_of(run: RunFolder) -> Rows:
+    """Why items of a build's steps failed: ``step, error, items``, most frequent first; what is quoted is left out."""
+    found: Counter[tuple[str, str]] = Counter()
+    for name, column in (("knowledge_points", "error"), ("relations", "error"), ("questions", "reason"), ("checks", "reason")):
+        failed = [row for row in run.read(name).to_pylist() if row.get("fate", "error") == "error" and row[column] is not None]
+        found.update((row.get("check") or name, _QUOTED.sub("...", row[column])[:_LONGEST]) for row in failed)
+    ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+    return [{"step": step, "error": error, "items": items} for (step, error), items in ordered]
 
 
 def report_of(
@@ -52,6 +66,7 @@ def report_of(
             raise InputError(f"{uri}: is neither a build nor a run of a probe; give the folder of one")
         named = "" if len(builds) == 1 else f"_{uri.rstrip('/').rpartition('/')[2]}"
         tables[f"build{named}"], tables[f"build_rejections{named}"] = funnel_of(run)
+        tables[f"build_errors{named}"] = errors_of(run)
     runs = [uri for uri in uris if uri not in builds]
     if runs:
         data = probe_data(runs, scores, sheets)

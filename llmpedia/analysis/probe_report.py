@@ -56,6 +56,7 @@ _TITLES = {
     "judge_accounts": "Judge and human: accounts",
     "build": "From the corpus to the benchmark",
     "build_rejections": "From the corpus to the benchmark: rejections",
+    "build_errors": "From the corpus to the benchmark: errors",
 }
 _FIGURES_OF = {
     "table_01_results": "results",
