@@ -29,6 +29,7 @@ def add_probe(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     review = actions.add_parser("review", help="read a filled sheet into the build")
     review.add_argument("run_uri", metavar="BUILD")
     review.add_argument("sheet", metavar="SHEET")
+    review.add_argument("--overrule", action="store_true", help="take decisions that differ from those of an earlier sheet")
     review.set_defaults(run=_review)
     export = actions.add_parser("export", help="write the released questions in the published format")
     export.add_argument("run_uri", metavar="BUILD")
@@ -137,7 +138,7 @@ def _review(args: argparse.Namespace) -> int:
     from llmpedia.probe.reviewing import take_review
     from llmpedia.store.runfolder import RunFolder
 
-    counts = take_review(_open(RunFolder.open(args.run_uri), "probe"), Path(args.sheet))
+    counts = take_review(_open(RunFolder.open(args.run_uri), "probe"), Path(args.sheet), args.overrule)
     print(f"{args.run_uri}: {', '.join(f'{n} {what}' for what, n in counts.items())}")
     print(f"next: llmpedia probe export {args.run_uri} --out benchmark.jsonl")
     return EXIT_DONE

@@ -325,9 +325,9 @@ SUBGRAPHS = _schema(
         "seed_pair": (_ID, "the conflict it grew from"),
         "subject": (_STRING, "canonical key"),
         "slot": (_STRING, "slot of the pairs, or the attribute as a key where they have none"),
-        "sides": (pa.list_(_SIDE), "accounts with the documents that support them; the seed's two first"),
-        "n_maj": (_INT, "documents of the best supported account (paper, section 5.1)"),
-        "n_min": (_INT, "documents of the least supported one"),
+        "sides": (pa.list_(_SIDE), "accounts with the documents that support them; the seed's two first; none of a duplicate"),
+        "n_maj": (_INT, "documents of the best supported account (paper, section 5.1); null: a duplicate"),
+        "n_min": (_INT, "documents of the least supported one; null: a duplicate"),
         "fate": (_STRING, "kept; duplicate: another one has the same fact and accounts; low_support; cap"),
     }
 )

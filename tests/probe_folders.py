@@ -1,7 +1,9 @@
 """Small folders of a probe's build and run, committed without any engine."""
 
+import json
+
 from llmpedia.probe.documents import document_id
-from llmpedia.probe.run import grades_folder, model_folder
+from llmpedia.probe.run import FACTS_FILE, grades_folder, model_folder
 from llmpedia.stages import Completion, Request, completion_row
 from llmpedia.store.lease import Lease
 from llmpedia.store.runfolder import RunFolder
@@ -61,10 +63,11 @@ def answered(run_uri, model, outcomes, **facts):
         responses.append(filled("responses", benchmark_id=name, **told))
         if not failed:
             grades.append(grade(name, key, outcome))
-    told = {"model": model, "benchmark_sha256": "b", "facts": {**dict.fromkeys(FACTS), **facts}}
+    told = {"model": model, "benchmark_sha256": "b"}
     totals = {"counts": {}, "totals": {"responses": len(responses)}}
     tables = [(totals, {"benchmark": BENCHMARK}), (totals, {"responses": responses, "completions": completions})]
-    commit(model_folder(run_uri, model), {"kind": "responses", **told}, tables)
+    run = commit(model_folder(run_uri, model), {"kind": "responses", **told}, tables)
+    run.folder.write(FACTS_FILE, json.dumps({**dict.fromkeys(FACTS), **facts}).encode())
     judged = [(totals, {"grades": [g for g, _ in grades], "completions": [c for _, c in grades if c]})]
     commit(grades_folder(run_uri, model), {"kind": "grades", **told}, judged)
 

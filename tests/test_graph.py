@@ -51,10 +51,27 @@ def test_a_document_against_all_accounts_is_a_further_one_and_grows_too():
     assert [r["fate"] for r in rows] == ["kept", "duplicate", "duplicate"]
 
 
-def test_a_document_compared_with_one_account_alone_is_no_further_one():
+def test_a_document_in_conflict_with_one_account_alone_is_a_further_one_too():
     rows = grown((0, 1, "conflict"), (0, 5, "conflict"))
-    assert documents(rows[0]) == [[0], [1]]
-    assert [r["fate"] for r in rows] == ["kept", "kept"]
+    assert sorted(documents(rows[0])) == [[0], [1], [5]]
+    assert [r["fate"] for r in rows] == ["kept", "duplicate"]
+
+
+def test_but_where_it_gives_the_value_of_another_account_it_joins_that():
+    rows = grown((0, 1, "conflict", "1871", "1,874"), (0, 5, "conflict", "1871", "1874"))
+    assert documents(rows[0]) == [[0], [1, 5]]
+
+
+def test_a_document_does_not_join_the_side_that_it_contradicts():
+    # The support between 2 and 5 is a mistake: 5 stands against 0, the head of that side.
+    told = [(0, 1, "conflict"), (0, 2, "support"), (2, 5, "support"), (0, 5, "conflict"), (1, 5, "conflict")]
+    rows = grown(*told)
+    assert documents(rows[0]) == [[0, 2], [1], [5]]
+
+
+def test_what_contradicts_its_own_value_belongs_to_nobody():
+    told = [(0, 1, "conflict", "1871", "1874"), (0, 5, "conflict", "1871", "1871")]
+    assert documents(grown(*told)[0]) == [[0], [1]]
 
 
 def test_conflicts_between_the_same_accounts_are_one():
@@ -75,6 +92,19 @@ def test_the_better_supported_weaker_side_comes_first_and_the_cap_counts_kept_on
 
 def test_an_account_with_too_few_documents_is_told():
     assert grown((0, 1, "conflict"), (0, 2, "support"), least_support=2)[0]["fate"] == "low_support"
+
+
+def test_a_further_account_with_too_few_documents_spoils_the_question_too():
+    told = [(0, 1, "conflict"), (0, 2, "support"), (1, 3, "support"), (0, 5, "conflict"), (1, 5, "conflict")]
+    (row, *_) = grown(*told, least_support=2)
+    assert (row["fate"], len(row["sides"])) == ("low_support", 3)
+
+
+def test_a_fact_of_many_documents_is_grown_once():
+    many = [(0, n, "support", "a", "a") for n in range(2, 400, 2)] + [(1, n, "support", "b", "b") for n in range(3, 400, 2)]
+    rows = grown((0, 1, "conflict", "a", "b"), *many, *((n, n + 1, "conflict", "a", "b") for n in range(2, 398, 2)))
+    assert [r["fate"] for r in rows].count("kept") == 1
+    assert sum(len(side["documents"]) for r in rows for side in r["sides"]) == 400
 
 
 def test_facts_are_kept_apart_by_slot_and_without_one_by_the_attribute():

@@ -2,6 +2,7 @@
 
 import copy
 import csv
+import shutil
 
 import pytest
 from probe_folders import BENCHMARK, answered, build_tables, built, commit, completion, filled
@@ -14,7 +15,9 @@ from llmpedia.probe.release import released
 from llmpedia.probe.reviewing import take_review, waiting, write_review_sheet
 from llmpedia.probe.run import grades_folder, model_folder
 from llmpedia.probe.verify import verify_build, verify_grades, verify_responses
+from llmpedia.store.lease import Lease
 from llmpedia.store.runfolder import RunFolder
+from llmpedia.tables import table
 
 
 def two_models(folder):
@@ -134,7 +137,7 @@ def test_only_what_a_human_accepts_is_released(tmp_path):
     assert released(run) == ([], {"review: not checked yet": 1})
     assert write_review_sheet(run, sheet) == 1
     filled_sheet(sheet, decision="accept", reviewer="Ada")
-    assert take_review(run, sheet) == {"accepted": 1, "rejected": 0, "not decided": 0}
+    assert take_review(run, sheet, False) == {"accepted": 1, "rejected": 0, "decided before": 0, "not decided": 0}
     assert len(released(run)[0]) == 2
     assert waiting(run) == []
     assert verify_build(run).findings == []
@@ -144,7 +147,7 @@ def test_a_rejected_group_stays_out_with_its_reason(tmp_path):
     run, sheet = built(tmp_path / "build"), tmp_path / "review.csv"
     write_review_sheet(run, sheet)
     filled_sheet(sheet, decision="reject", reason="answer_leak", comment="says the year")
-    take_review(run, sheet)
+    take_review(run, sheet, False)
     assert released(run) == ([], {"review: rejected": 1})
     assert run.read("checks").to_pylist()[-1]["reason"] == "answer_leak: says the year"
 
@@ -194,6 +197,8 @@ BROKEN = {
     "a subgraph without questions": (without("questions", "questions"), "questions: 0 rows"),
     "a decision from nowhere": (wrong("relations", "relations", completion="x"), "have no completion"),
     "a check from nowhere": (wrong("web", "checks", completion="x"), "checks: rows"),
+    "a conflict without a subgraph": (without("subgraphs", "subgraphs"), "subgraphs: 0 rows do not answer the 1 conflicts"),
+    "a group without its check": (without("web", "checks"), "the web check does not follow"),
     "a check without a reason": (wrong("web", "checks", fate="rejected"), "fate and reason"),
     "a stranger checked": (wrong("read", "checks", group_id="h"), "does not follow the groups"),
 }
@@ -220,10 +225,71 @@ def test_verify_computes_outcomes_anew(tmp_path):
     assert verify_grades(run).findings == ["grade of a: is complete, its decisions say partial"]
 
 
-def test_verify_follows_attempts(tmp_path):
-    key, row = completion("closed_book", "x")
-    told = {"attempt": 2, "text": "t", "finish_reason": "stop", "truncated": False, "completion": key}
-    tables = {"responses": [filled("responses", benchmark_id="a", **told)], "completions": [row]}
-    assert verify_responses(commit(tmp_path, {"kind": "responses"}, [({}, tables)])).findings == [
-        "responses: the attempts of a question do not follow each other"
-    ]
+def responses(folder, *rows):
+    """A folder with these responses to the benchmark, as (benchmark_id, attempt, error)."""
+    made, completions = [], []
+    for name, attempt, error in rows:
+        key, row = completion("closed_book", f"{name} {attempt}")
+        told = {"text": None if error else "t", "finish_reason": "stop", "truncated": False, "error": error, "completion": key}
+        made.append(filled("responses", benchmark_id=name, attempt=attempt, **told))
+        completions.append(row)
+    return commit(
+        folder, {"kind": "responses"}, [({}, {"benchmark": BENCHMARK}), ({}, {"responses": made, "completions": completions})]
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([("a", 2, None)], "attempt 2 at a does not follow the one before"),
+        ([("a", 1, None), ("a", 2, None)], "attempt 2 at a comes after one that succeeded"),
+        ([("z", 1, None)], "to questions ['z'], which are not in the benchmark"),
+    ],
+)
+def test_verify_finds_what_is_wrong_with_responses(tmp_path, rows, said):
+    assert any(said in finding for finding in verify_responses(responses(tmp_path, *rows)).findings)
+
+
+def test_verify_says_which_questions_were_not_asked(tmp_path):
+    report = verify_responses(responses(tmp_path, ("a", 1, "engine: failed"), ("a", 2, None)))
+    assert (report.findings, report.notes) == ([], ["3 of 4 questions are not asked yet"])
+
+
+def test_a_second_sheet_does_not_overrule_the_first_by_itself(tmp_path):
+    run, sheet, other = built(tmp_path / "build"), tmp_path / "ann.csv", tmp_path / "bob.csv"
+    write_review_sheet(run, sheet)
+    other.write_bytes(sheet.read_bytes())
+    filled_sheet(sheet, decision="reject", reason="unsupported_answer", reviewer="Ann")
+    take_review(run, sheet, False)
+    assert take_review(run, sheet, False)["decided before"] == 1
+    filled_sheet(other, decision="accept", reviewer="Bob")
+    with pytest.raises(InputError, match=r"group g is kept here and was rejected by Ann\); agree, or give --overrule"):
+        take_review(run, other, False)
+    assert take_review(run, other, True)["accepted"] == 1
+    assert len(released(run)[0]) == 2
+
+
+def test_a_model_that_is_not_graded_does_not_block_the_sheet(tmp_path):
+    run = two_models(tmp_path / "run")
+    shutil.rmtree(grades_folder(run, "large"))
+    assert write_grade_sheet(run, tmp_path / "sheet.csv", 10, 42) == 3
+
+
+def test_a_reader_sees_no_thought_and_long_responses_in_several_cells(tmp_path):
+    run = two_models(tmp_path / "run")
+    folder = RunFolder.open(model_folder(run, "small"))
+    last = {k: v for k, v in folder.read("responses").to_pylist()[0].items() if k != "wave"}
+    with Lease(folder.folder) as lease:
+        again = {**last, "attempt": 2, "text": f"<think>secret</think>{'x' * 40_000}"}
+        folder.commit(lease, {"responses": table("responses", [again])}, {"totals": {"responses": 1}, "counts": {}})
+    write_grade_sheet(run, tmp_path / "sheet.csv", 10, 42)
+    text = (tmp_path / "sheet.csv").read_text(encoding="utf-8-sig")
+    assert "secret" not in text
+    assert "response_2" in text.splitlines()[0]
+
+
+def test_two_builds_of_one_name_keep_their_funnels_apart(tmp_path):
+    for name in ("x", "y"):
+        built(tmp_path / name / "build")
+    tables, _, _ = report_of([str(tmp_path / n / "build") for n in ("x", "y")], {}, [], False, None)
+    assert {"build_1_build", "build_2_build"} <= set(tables)

@@ -447,7 +447,7 @@ def test_a_build_is_counted_from_its_tables():
         "checks": [check("read", "g", "error", "down"), check("read", "g", "kept"), check("web", "g", "kept")],
         "benchmark": [{"group_id": "g"}, {"group_id": "g"}],
     }
-    rows = build_funnel(build_counts(tables))
+    rows = build_funnel(build_counts(tables, 0))
     found = {row["stage"]: (row["in"], row["kept"], row["rejected"], row["errored"], row["questions"]) for row in rows}
     assert found == {
         "corpus": (3, 2, 1, 0, None),
@@ -459,7 +459,7 @@ def test_a_build_is_counted_from_its_tables():
         "check: web": (1, 1, 0, 0, 2),
         "benchmark": (1, 1, 0, 0, 2),
     }
-    told = [(row["stage"], row["reason"], row["rejected"]) for row in build_rejections(build_counts(tables))]
+    told = [(row["stage"], row["reason"], row["rejected"]) for row in build_rejections(build_counts(tables, 0))]
     assert told == [("corpus", "too_short", 1), ("relations", "none", 1), ("questions", "leak", 1)]
 
 

@@ -40,14 +40,15 @@ def check(group, name, fate="kept", reason=None):
     return filled("checks", group_id=group, check=name, fate=fate, reason=reason)
 
 
-def build(folder, questions, checks, **validation):
+def build(folder, questions, checks, last=True, **validation):
     wanted = {"read": True, "web": True, "review": True, **validation}
     description = {"identity_hash": "x", "identity": {"validation": wanted}, "seeds": [], "prompts": {}, "kind": "probe"}
     with Lease(RunFolder(str(folder)).folder) as lease:
         run = RunFolder.create_or_open(str(folder), description)
         graphs = [filled("subgraphs", subgraph_id=q["subgraph_id"], n_maj=5, n_min=2, fate="kept") for q in questions]
         tables = {"subgraphs": graphs, "questions": questions, "checks": checks}
-        run.commit(lease, {n: pa.Table.from_pylist(rows, schema=TABLES[n]) for n, rows in tables.items()}, {})
+        facts = {"step": "read" if not wanted["web"] else "web", "last": last}
+        run.commit(lease, {n: pa.Table.from_pylist(rows, schema=TABLES[n]) for n, rows in tables.items()}, facts)
     return run
 
 
@@ -158,6 +159,21 @@ def test_a_file_at_fault_is_named(tmp_path, text, said):
     (tmp_path / "b.jsonl").write_text(text)
     with pytest.raises(InputError, match=said):
         read_benchmark(str(tmp_path / "b.jsonl"))
+
+
+def test_a_packed_file_is_written_and_read(tmp_path):
+    rows, _ = released(build(tmp_path / "build", [question(0, "g")], passed("g")))
+    write_benchmark(rows, str(tmp_path / "b.jsonl.gz"))
+    assert read_benchmark(str(tmp_path / "b.jsonl.gz")) == rows
+    (tmp_path / "b.jsonl.gz").write_bytes((tmp_path / "b.jsonl.gz").read_bytes()[:-20])
+    with pytest.raises(InputError, match="damaged"):
+        read_benchmark(str(tmp_path / "b.jsonl.gz"))
+
+
+def test_a_build_under_way_is_no_benchmark_yet(tmp_path):
+    build(tmp_path, [question(0, "g")], passed("g"), last=False)
+    with pytest.raises(InputError, match="its step web is not done"):
+        read_benchmark(str(tmp_path))
 
 
 def test_no_file_is_told(tmp_path):

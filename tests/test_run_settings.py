@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from llmpedia.config import RetriesSection
 from llmpedia.engines.models import load_models
 from llmpedia.engines.openai import chat_body
 from llmpedia.errors import ConfigError
@@ -38,6 +39,12 @@ def test_models_differ_in_identity_by_how_they_are_asked():
     assert one.of_model("b").identity_hash() != two.of_model("b").identity_hash()
 
 
+def test_how_a_model_is_graded_is_no_part_of_how_it_was_asked():
+    one, two = (config().model_copy(update={"retries": RetriesSection(malformed=n)}) for n in (1, 3))
+    assert one.of_model("small").identity_hash() == two.of_model("small").identity_hash()
+    assert one.of_judge().identity_hash() != two.of_judge().identity_hash()
+
+
 def test_options_of_the_chat_template_travel_with_the_request():
     asked = config(a={"closed_book": {"template": {"enable_thinking": False}, "reasoning_effort": "high"}}).of_model("a")
     request = ClosedBook(asked).request("Which year?")
@@ -60,6 +67,7 @@ def test_models_are_chosen_by_name():
         ("benchmark: b.jsonl\nmodels: {}\n", "models: {}: nobody to ask"),
         ("benchmark: b.jsonl\nmodels: {'a/b': {engine: {}}}\n", "models.a/b: a name is a folder too"),
         ("models: {a: {engine: {}}}\n", "benchmark: missing"),
+        ("benchmark: b\nmodels: {a: {engine: {}}}\nstages: {closed_book: {}}\n", "set models.NAME.closed_book"),
         ("benchmark: b\nmodels: {a: {engine: {}}}\nstages: {ner: {}}\n", "stages.ner: is no stage of a probe"),
         ("benchmark: b\nmodels: {a: {engine: {}, closedbook: {}}}\n", "did you mean closed_book?"),
     ],

@@ -1,5 +1,6 @@
 """A probe's report out of folders: builds give their funnel, runs give their models' grades, scores and humans what they say."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -12,8 +13,8 @@ from llmpedia.analysis.probe_funnel import build_counts, build_funnel, build_rej
 from llmpedia.analysis.probe_report import probe_report, write_probe_report
 from llmpedia.errors import InputError
 from llmpedia.probe.human_grades import read_grade_sheet
-from llmpedia.probe.release import released
-from llmpedia.probe.run import grades_folder, model_folder, models_of
+from llmpedia.probe.release import DUPLICATE_QUESTION, released
+from llmpedia.probe.run import FACTS_FILE, grades_folder, model_folder, models_of
 from llmpedia.store.files import Folder
 from llmpedia.store.runfolder import RUN_FILE, RunFolder
 
@@ -34,7 +35,8 @@ def funnel_of(run: RunFolder) -> tuple[Rows, Rows]:
     """A build's steps, and the reasons for which each has rejected."""
     there = {file.table for manifest in run.manifests for file in manifest.files}
     tables: dict[str, Rows] = {name: run.read(name, columns=c).to_pylist() for name, c in _FATES.items() if name in there}
-    counts = build_counts({**tables, "benchmark": released(run)[0]})
+    rows, left_out = released(run)
+    counts = build_counts({**tables, "benchmark": rows}, left_out.get(DUPLICATE_QUESTION, 0))
     return build_funnel(counts), build_rejections(counts)
 
 
@@ -60,11 +62,11 @@ def report_of(
     missing: Rows = []
     figures: dict[str, Any] = {}
     builds = [uri for uri in uris if Folder(uri).exists(RUN_FILE)]
-    for uri in builds:
+    for number, uri in enumerate(builds, 1):
         run = RunFolder.open(uri)
         if run.description().get("kind") != "probe":
             raise InputError(f"{uri}: is neither a build nor a run of a probe; give the folder of one")
-        named = "" if len(builds) == 1 else f"_{uri.rstrip('/').rpartition('/')[2]}"
+        named = "" if len(builds) == 1 else f"_{number}_{uri.rstrip('/').rpartition('/')[2]}"
         tables[f"build{named}"], tables[f"build_rejections{named}"] = funnel_of(run)
         tables[f"build_errors{named}"] = errors_of(run)
     runs = [uri for uri in uris if uri not in builds]
@@ -108,7 +110,7 @@ def probe_data(run_uris: list[str], scores: Mapping[str, str], sheets: Iterable[
 def _model(folder: RunFolder, grades_uri: str, ppl: Mapping[str, float] | None) -> ModelRun:
     graded = Folder(grades_uri).exists(RUN_FILE)
     grades: Rows = RunFolder.open(grades_uri).read("grades").to_pylist() if graded else []
-    facts: Row = folder.description()["facts"]
+    facts: Row = json.loads(folder.folder.read(FACTS_FILE)) if folder.folder.exists(FACTS_FILE) else {}
     return model_run(folder.read("responses").to_pylist(), grades, Facts(**facts), ppl)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from llmpedia.analysis.probe_data import Row, Rows, percent
 from llmpedia.errors import InputError
+from llmpedia.probe.release import DUPLICATE_QUESTION
 
 _QUESTIONS_A_GROUP = 2
 _SHOWN_REASONS = 20
@@ -85,8 +86,10 @@ def _told(rejected: Mapping[str, int]) -> str | None:
     return "; ".join(f"{reason}: {n:,}" for reason, n in ordered[:3]) + more if ordered else None
 
 
-def build_counts(tables: Mapping[str, Iterable[Row]]) -> list[StepCount]:
+def build_counts(tables: Mapping[str, Iterable[Row]], repeated: int) -> list[StepCount]:
     """The steps of a build out of rows of its tables (by name, those there are); of a group and check the last row counts.
+
+    ``repeated``: groups that were left out of the benchmark because their question is there already.
 
     Read are ``fate`` and ``reason`` of documents, subgraphs, questions and checks, and ``error`` of knowledge points and
     relations; a relation that is ``none`` counts as rejected.
@@ -111,7 +114,8 @@ def build_counts(tables: Mapping[str, Iterable[Row]]) -> list[StepCount]:
             steps.append(_with_questions(_by_fate(f"check: {check}", "group", of_check)))
     if "benchmark" in tables:
         groups = Counter(row["group_id"] for row in tables["benchmark"])
-        steps.append(StepCount("benchmark", "group", len(groups), len(groups), questions=groups.total()))
+        left = {DUPLICATE_QUESTION: repeated} if repeated else {}
+        steps.append(StepCount("benchmark", "group", len(groups) + repeated, len(groups), left, questions=groups.total()))
     return steps
 
 

@@ -153,18 +153,23 @@ class _Build:
         before = iter(self._run.read("documents", columns=["document_id"])["document_id"].to_pylist())
         done = BuildState(self._run).committed("corpus")
         rows = read_corpus(self._config.corpus)
-        for number, row in enumerate(itertools.islice(rows, done)):
+        number = 0
+        for number, row in enumerate(itertools.islice(rows, done), 1):
             if row["document_id"] != next(before):
-                raise InputError(f"{self._run.uri}: document {number} of corpus.source has changed; give another --run")
+                raise InputError(f"{self._run.uri}: document {number - 1} of corpus.source has changed; give another --run")
+        if number < done:
+            raise InputError(
+                f"{self._run.uri}: corpus.source has {number} documents now, {done} are committed; give another --run"
+            )
         while True:
             some = list(itertools.islice(rows, _DOCUMENTS))
             done += len(some)
+            if not done:
+                raise InputError(f"corpus.source = {self._config.corpus.source!r}: holds no document; give another one")
             self._commit("corpus", {"documents": table("documents", some)}, len(some), len(some) < _DOCUMENTS)
             self._progress(BuildProgress("corpus", done, None))
             if len(some) < _DOCUMENTS:
                 break
-        if not done:
-            raise InputError(f"corpus.source = {self._config.corpus.source!r}: holds no document; give another one")
 
     def _pairs(self) -> None:
         self._progress(BuildProgress("candidate pairs", 0, None))
@@ -184,6 +189,7 @@ class _Build:
             self._commit(step.name, {}, 0, True)
             return
         first = self._run.last_wave + 1
+        step.loaded(items[0], state)  # what all items need is read here once, not by two waves at the same time
 
         def plan(wave: int) -> StepPlan | None:
             at = done + (wave - first) * size

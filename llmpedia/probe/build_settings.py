@@ -4,15 +4,18 @@ The ``engine`` section is the model that labels, compares, writes and checks; ea
 neither that of the ElephantBench paper nor of its released program, docs/probe.md says why it was chosen.
 """
 
+import hashlib
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from llmpedia.audit.settings import CacheSection, WebSection
 from llmpedia.config import JobConfig, Positive, Section, Share, StageName
 from llmpedia.config_files import found_file, load_mapping, parse_as
+from llmpedia.errors import ConfigError
 
+SHIPPED = Path(__file__).parent
 Count = Annotated[int, Field(ge=0)]
 BUILD_STAGES: tuple[StageName, ...] = ("knowledge_point", "relation", "questions", "read_check", "web_check")
 
@@ -173,6 +176,28 @@ class BuildConfig(JobConfig):
     def examples(self) -> bool:
         """See :class:`JobConfig`."""
         return self.prompts.examples
+
+    def identity(self) -> dict[str, Any]:
+        """See :class:`JobConfig`: of the files that decide something their content, wherever they lie.
+
+        Raises:
+            ConfigError: one cannot be read.
+        """
+        data = super().identity()
+        data["pairs"]["slots"] = _content("pairs.slots", self.pairs.slots or SHIPPED / "slots.yaml")
+        data["knowledge"]["taxonomy"] = _content("knowledge.taxonomy", self.knowledge.taxonomy or SHIPPED / "taxonomy.json")
+        if self.corpus.quality.model:
+            data["corpus"]["quality"]["model"] = _content("corpus.quality.model", self.corpus.quality.model)
+        return data
+
+
+def _content(setting: str, path: str | Path) -> str:
+    """sha256 (hex) of a file."""
+    try:
+        with Path(path).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as e:
+        raise ConfigError(f"{setting} = {str(path)!r}: cannot be read ({e.strerror}); give another file") from e
 
 
 def load_build_config(path: str | Path, overrides: list[str] | None = None) -> BuildConfig:

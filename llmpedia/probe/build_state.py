@@ -58,13 +58,19 @@ class BuildState:
         found: list[Row] = self.run.read(table, columns=columns).to_pylist()
         return found
 
-    def by_document(self, table: str) -> Iterator[tuple[int, list[Row]]]:
-        """(number, rows) of documents that have some, in order, a commit at a time."""
-        for wave in range(len(self.run.manifests)):
-            told: dict[int, list[Row]] = {}
-            for row in self.run.read(table, [wave]).to_pylist():
-                told.setdefault(row["number"], []).append(row)
-            yield from told.items()
+    def labelled(self) -> Iterator[tuple[Row, list[Row], list[str]]]:
+        """(knowledge point, sightings, keys of the mentions) of each document, in order; memory holds one commit."""
+        for wave in (m.wave for m in self.run.manifests if m.facts["step"] == "knowledge"):
+            seen: dict[int, list[Row]] = {}
+            for row in self.run.read("sightings", [wave]).to_pylist():
+                seen.setdefault(row["number"], []).append(row)
+            named: dict[int, set[str]] = {}
+            mentions = self.run.read("mentions", [wave], ["number", "key"])
+            for number, key in zip(mentions["number"].to_pylist(), mentions["key"].to_pylist(), strict=True):
+                named.setdefault(number, set()).add(key)
+            for point in self.run.read("knowledge_points", [wave]).to_pylist():
+                number = point["number"]
+                yield point, seen.get(number, []), sorted(named.get(number, ()))
 
     @cached_property
     def texts(self) -> Texts:
@@ -83,12 +89,15 @@ class BuildState:
 
     @cached_property
     def surfaces(self) -> dict[str, str]:
-        """Canonical key of a subject -> how it is written where it is first seen."""
+        """Canonical key of a pair's subject -> how it is written where it is first seen; memory holds one commit's mentions."""
         found: dict[str, str] = {}
-        for row in self.rows("sightings", ["subject", "surface"]):
-            found.setdefault(row["subject"], row["surface"])
-        for row in self.rows("mentions", ["key", "surface"]):
-            found.setdefault(row["key"], row["surface"])
+        wanted = {pair["subject"] for pair in self.pairs}
+        for table, key in (("sightings", "subject"), ("mentions", "key")):
+            for wave in range(len(self.run.manifests)):
+                read = self.run.read(table, [wave], [key, "surface"])
+                for subject, surface in zip(read[key].to_pylist(), read["surface"].to_pylist(), strict=True):
+                    if subject in wanted:
+                        found.setdefault(subject, surface)
         return found
 
     @cached_property

@@ -1,6 +1,7 @@
 """A question put to a model from memory (ElephantBench paper, section 3.4): one completion, kept as it comes.
 
-A response that was cut off, or says nothing, is what the model came up with: it is recorded and not asked for again.
+A response that was cut off, in its thoughts too, or says nothing, is what the model came up with: it is recorded and not asked
+for again. Whether there is anything to grade in it is for the grading to say.
 
 Reasoning: ``stages.closed_book.reasoning_effort`` goes to models that take it, and what ``stages.closed_book.template`` holds to
 the model's chat template, whatever the engine: ``{enable_thinking: false}`` switches the thoughts of Qwen and its like off.
@@ -14,7 +15,7 @@ from typing import ClassVar
 from llmpedia.config import StageName
 from llmpedia.probe.settings import ProbeConfig
 from llmpedia.prompts import load_prompt
-from llmpedia.stages import AnswerError, Completer, Completion, Constraint, Request, Stage, without_thought
+from llmpedia.stages import Completer, Completion, Constraint, Request, Stage
 
 
 class ClosedBook(Stage[str, str]):
@@ -35,12 +36,7 @@ class ClosedBook(Stage[str, str]):
         return Constraint()
 
     def parse(self, question: str, text: str) -> str:
-        """The text as it is, with what the model thought; may be empty.
-
-        Raises:
-            AnswerError: a thought that never ends, so that nothing was said.
-        """
-        without_thought(text)
+        """The text as it is, with what the model thought; may be empty."""
         return text
 
 
@@ -67,9 +63,5 @@ async def respond(client: Completer, stage: ClosedBook, question: str) -> Respon
     asked = [(request, completion)]
     if completion.error is not None:
         return Responded(None, None, False, completion.error, asked)
-    truncated = completion.finish_reason == "length"
-    try:
-        text = stage.parse(question, completion.text)
-    except AnswerError as e:
-        return Responded(None, completion.finish_reason, truncated, str(e), asked)
+    text, truncated = stage.parse(question, completion.text), completion.finish_reason == "length"
     return Responded(text, completion.finish_reason, truncated, None, asked)

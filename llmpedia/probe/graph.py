@@ -1,8 +1,9 @@
 """Subgraphs: a conflict between two documents grown to the accounts of a fact and the documents behind each (paper, section 3.2).
 
 A fact is a subject and one attribute of it. From the two documents of a seed conflict each account spreads over support edges,
-one step a time, so that a document belongs to the account it is nearest to; one that is as near to two belongs to none. A
-document in conflict with all accounts so far begins a further one. The counts are the exposures of the paper's section 5.1.
+one step a time, so that a document belongs to the account it is nearest to; one that is as near to two, or in conflict with a
+document of its own side, belongs to none. A document in conflict with an account begins a further one, unless it gives the value
+of another. The counts are the exposures of the paper's section 5.1.
 """
 
 from collections import Counter, defaultdict
@@ -12,6 +13,7 @@ from typing import Any
 
 from llmpedia.entities.keys import canonical_key
 from llmpedia.probe.build_settings import SubgraphsSection
+from llmpedia.probe.leaks import same_value
 
 Row = dict[str, Any]
 FactKey = tuple[str, str]
@@ -43,14 +45,32 @@ class Fact:
         side_of = self._spread({a: 0, b: 1})
         count = 2
         for document in sorted(self.conflict):
-            opposed = {side_of[n] for n in self.conflict[document] if n in side_of}
-            if document not in side_of and len(opposed - {None}) == count:
-                side_of = self._spread({n: s for n, s in side_of.items() if s is not None} | {document: count})
-                count += 1
+            if side_of.get(document) is None:
+                side = self._further(document, side_of, count)
+                if side is not None:
+                    count = max(count, side + 1)
+                    side_of = self._spread({n: s for n, s in side_of.items() if s is not None} | {document: side})
         return [sorted(n for n, side in side_of.items() if side == number) for number in range(count)]
 
+    def _further(self, document: int, side_of: dict[int, int | None], count: int) -> int | None:
+        """The side of a document in conflict with some account: of those it was not compared with the one of the same value, else
+        a new one; None where what was found of it does not fit together.
+        """
+        opposed = {side_of.get(n) for n in self.conflict[document]} - {None}
+        if not opposed:
+            return None
+        own = self.value([document])
+        same = [
+            number for number in range(count) if same_value(own, self.value(n for n, side in side_of.items() if side == number))
+        ]
+        if not same:
+            return count
+        return same[0] if len(same) == 1 and same[0] not in opposed else None
+
     def _spread(self, first: dict[int, int]) -> dict[int, int | None]:
-        """Document -> number of its side, over support edges; None where two sides come equally near."""
+        """Document -> number of its side, over support edges; None where two sides come equally near, or the one that comes
+        nearest holds a document that it is in conflict with.
+        """
         side_of: dict[int, int | None] = dict(first)
         edge = dict(first)
         while edge:
@@ -59,9 +79,14 @@ class Fact:
                 for neighbour in self.support.get(document, ()):
                     if neighbour not in side_of:
                         reached[neighbour].add(side)
-            edge = {n: min(sides) for n, sides in reached.items() if len(sides) == 1}
+            edge = {
+                n: min(sides) for n, sides in reached.items() if len(sides) == 1 and not self._against(n, min(sides), side_of)
+            }
             side_of.update({n: edge.get(n) for n in reached})
         return side_of
+
+    def _against(self, document: int, side: int, side_of: dict[int, int | None]) -> bool:
+        return any(side_of.get(n) == side for n in self.conflict.get(document, ()))
 
     def value(self, documents: Iterable[int]) -> str:
         """What most of the edges at these documents give; the first in order of text among equals."""
@@ -87,40 +112,33 @@ def facts_of(pairs: Iterable[Row], relations: Iterable[Row]) -> list[Fact]:
 
 
 def subgraphs(facts: Iterable[Fact], settings: SubgraphsSection) -> list[Row]:
-    """Rows of the table ``subgraphs``, one a conflict: those with the better supported weaker account first."""
+    """Rows of the table ``subgraphs``, one a conflict: those with the better supported weakest account first, then duplicates."""
     rows: list[Row] = []
+    duplicates: list[Row] = []
     for fact in facts:
+        grown: list[dict[int, int]] = []  # of each subgraph of the fact: document -> side
         for pair_id, a, b in fact.seeds:
+            row: Row = {"seed_pair": pair_id, "subject": fact.key[0], "slot": fact.key[1]}
+            if any(side_of[a] != side_of[b] for side_of in grown if a in side_of and b in side_of):
+                duplicates.append({**row, "sides": [], "n_maj": None, "n_min": None, "fate": "duplicate"})
+                continue
             sides = fact.sides(a, b)
-            strong = [s for n, s in enumerate(sides) if n < 2 or len(s) >= settings.least_support]
-            told = [{"value": fact.value(documents), "documents": documents} for documents in strong]
-            sizes = [len(documents) for documents in strong]
-            row = {"seed_pair": pair_id, "subject": fact.key[0], "slot": fact.key[1], "sides": told}
-            rows.append({**row, "n_maj": max(sizes), "n_min": min(sizes), "ends": (a, b)})
+            grown.append({document: number for number, documents in enumerate(sides) for document in documents})
+            sizes = [len(documents) for documents in sides]
+            told = [{"value": fact.value(documents), "documents": documents} for documents in sides]
+            rows.append({**row, "sides": told, "n_maj": max(sizes), "n_min": min(sizes)})
     rows.sort(key=lambda r: (-r["n_min"], -r["n_maj"], r["seed_pair"]))
-    return _with_fates(rows, settings)
+    return [{**row, "subgraph_id": n} for n, row in enumerate([*_with_fates(rows, settings), *duplicates])]
 
 
 def _with_fates(rows: list[Row], settings: SubgraphsSection) -> list[Row]:
-    kept: dict[FactKey, list[list[Row]]] = defaultdict(list)
     taken = 0
-    for number, row in enumerate(rows):
-        ends, key = row.pop("ends"), (row["subject"], row["slot"])
-        row["subgraph_id"] = number
-        if any(_told_apart(ends, sides) for sides in kept[key]):
-            row["fate"] = "duplicate"
-        elif row["n_min"] < settings.least_support:
+    for row in rows:
+        if row["n_min"] < settings.least_support:
             row["fate"] = "low_support"
         elif settings.seeds is not None and taken >= settings.seeds:
             row["fate"] = "cap"
         else:
             row["fate"] = "kept"
-            kept[key].append(row["sides"])
             taken += 1
     return rows
-
-
-def _told_apart(ends: tuple[int, int], sides: list[Row]) -> bool:
-    """Whether two documents are on different sides."""
-    places = [next((n for n, side in enumerate(sides) if end in side["documents"]), None) for end in ends]
-    return None not in places and places[0] != places[1]

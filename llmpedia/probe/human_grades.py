@@ -10,13 +10,14 @@ from typing import Any
 from llmpedia.errors import InputError
 from llmpedia.probe.grading import Contradiction, Grading, outcome
 from llmpedia.probe.run import grades_folder, last_rows, model_folder, models_of
-from llmpedia.sheets import NUMBER, check_columns, need_free, need_none, read_rows, write_rows
-from llmpedia.stages import one_line
-from llmpedia.store.runfolder import RunFolder
+from llmpedia.sheets import NUMBER, cells, check_columns, columns, need_free, need_none, read_rows, write_rows
+from llmpedia.stages import one_line, without_thought
+from llmpedia.store.files import Folder
+from llmpedia.store.runfolder import RUN_FILE, RunFolder
 
 Row = dict[str, Any]
 _OUTCOMES = ("complete", "partial", "failed")
-_SHOWN = ("model", "benchmark_id", "question", "accounts", "response")
+_SHOWN = ("model", "benchmark_id", "question", "accounts")
 READER_COLUMNS = ("covered", "contradicted", "comment")
 _DECISIONS = {"yes": True, "no": False}
 
@@ -30,6 +31,8 @@ def write_grade_sheet(run_uri: str, path: Path, each: int, seed: int) -> int:
     need_free(path)
     graded: dict[str, list[Row]] = {name: [] for name in _OUTCOMES}
     for model in models_of(run_uri):
+        if not Folder(grades_folder(run_uri, model)).exists(RUN_FILE):
+            continue
         folder = RunFolder.open(model_folder(run_uri, model))
         questions = {row["benchmark_id"]: row for row in folder.read("benchmark").to_pylist()}
         responses = last_rows(folder, "responses")
@@ -41,14 +44,20 @@ def write_grade_sheet(run_uri: str, path: Path, each: int, seed: int) -> int:
     if not drawn:
         raise InputError(f"{run_uri}: no response is graded yet; run llmpedia probe grade first")
     rng.shuffle(drawn)
-    write_rows(path, drawn)
+    wide = max(len(cells([row["response"]])) for row in drawn)
+    write_rows(path, [{**_in_cells(row, wide), **dict.fromkeys(READER_COLUMNS, "")} for row in drawn])
     return len(drawn)
 
 
 def _sheet_row(model: str, question: Row, response: Row) -> Row:
     accounts = "\n".join(f"{n}. {one_line(answer)}" for n, answer in enumerate(question["answers"], 1))
-    shown = (model, question["benchmark_id"], question["question"], accounts, response["text"])
-    return {**dict(zip(_SHOWN, shown, strict=True)), **dict.fromkeys(READER_COLUMNS, "")}
+    told = {"model": model, "benchmark_id": question["benchmark_id"], "question": question["question"], "accounts": accounts}
+    return {**told, "response": without_thought(response["text"])}  # graded, so that its thought has an end
+
+
+def _in_cells(row: Row, wide: int) -> Row:
+    """The row with its response in as many columns as the longest one takes."""
+    return {**{name: row[name] for name in _SHOWN}, **columns("response", cells([row["response"]]), wide)}
 
 
 def read_grade_sheet(path: Path) -> list[Row]:

@@ -10,10 +10,7 @@ from llmpedia.probe.pairs import Prepared
 
 def prepared(state: BuildState, config: BuildConfig) -> Iterator[Prepared]:
     """Documents with a sure knowledge point, in order of their numbers."""
-    mentions, seen = dict(state.by_document("mentions")), dict(state.by_document("sightings"))
-    for point in state.rows("knowledge_points"):
-        number = point["number"]
+    for point, seen, keys in state.labelled():
         if point["error"] is None and point["confidence"] >= config.knowledge.least_confidence:
-            told = [Sighting(**{k: s[k] for k in ("sentence", "subject", "surface", "slot")}) for s in seen.get(number, ())]
-            keys = sorted({m["key"] for m in mentions.get(number, ())})
-            yield Prepared(number, tuple(point["path"]), told, keys, state.texts.text(number))
+            told = [Sighting(**{k: s[k] for k in ("sentence", "subject", "surface", "slot")}) for s in seen]
+            yield Prepared(point["number"], tuple(point["path"]), told, keys, state.texts.text(point["number"]))

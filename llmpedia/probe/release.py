@@ -8,6 +8,7 @@ be there. Ids are UUIDs made from content, so that two builds of the same give t
 import gzip
 import json
 import uuid
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -20,6 +21,7 @@ from llmpedia.store.runfolder import RUN_FILE, RunFolder
 Row = dict[str, Any]
 FORMULATIONS = ("named_entity", "clue_based")
 CHECKS = ("read", "web", "review")
+DUPLICATE_QUESTION = "duplicate question"
 _SPACE = uuid.UUID("6f0c1f6e-2f0e-5c57-9a53-5d0f4b0a6c11")  # of this project's records; any fixed one would do
 _FACTS = ("formulation", "path", "n_maj", "n_min")
 
@@ -57,7 +59,7 @@ def released(run: RunFolder) -> tuple[list[Row], dict[str, int]]:
         why = _missing(question["group_id"], wanted, checks)
         keys = {canonical_key(question[f]) for f in FORMULATIONS}
         if why is None and keys & asked:
-            why = "duplicate question"
+            why = DUPLICATE_QUESTION
         if why is not None:
             left_out[why] += 1
             continue
@@ -109,8 +111,8 @@ def write_benchmark(rows: list[Row], uri: str) -> list[str]:
     folder, name = _split(uri)
     facts = [{"benchmark_id": row["benchmark_id"], **{f: row[f] for f in _FACTS}} for row in rows]
     for file, records in ((name, [record(row) for row in rows]), (_facts_name(name), facts)):
-        lines = (json.dumps(r, ensure_ascii=False, separators=(",", ":")) + "\n" for r in records)
-        folder.write(file, "".join(lines).encode())
+        data = "".join(json.dumps(r, ensure_ascii=False, separators=(",", ":")) + "\n" for r in records).encode()
+        folder.write(file, gzip.compress(data, mtime=0) if file.endswith(".gz") else data)
     return [folder.path(name), folder.path(_facts_name(name))]
 
 
@@ -121,7 +123,7 @@ def read_benchmark(uri: str) -> list[Row]:
         InputError: nothing there, or a record that cannot be used.
     """
     if Folder(uri).exists(RUN_FILE):
-        rows = released(RunFolder.open(uri))[0]
+        rows = released(_finished(RunFolder.open(uri)))[0]
         if not rows:
             raise InputError(f"benchmark = {uri!r}: no question of this build is released yet; see llmpedia probe export {uri}")
         return rows
@@ -133,6 +135,16 @@ def read_benchmark(uri: str) -> list[Row]:
         why = f"benchmark_id {twice[0]} comes twice" if twice else "holds no record"
         raise InputError(f"benchmark = {uri!r}: {why}; give a file in the published format")
     return rows
+
+
+def _finished(run: RunFolder) -> RunFolder:
+    """A build whose models are done; a benchmark must not grow while it is used."""
+    if run.description().get("kind") != "probe":
+        raise InputError(f"benchmark = {run.uri!r}: is no build of a probe; give the folder of one, or a JSONL file")
+    last = next((check for check in reversed(wanted_checks(run)) if check != "review"), "questions")
+    if not any(m.facts["step"] == last and m.facts["last"] for m in run.manifests):
+        raise InputError(f"benchmark = {run.uri!r}: its step {last} is not done; finish it with llmpedia probe build")
+    return run
 
 
 def _row(found: Any, facts: dict[Any, Row], at: str) -> Row:
@@ -173,7 +185,7 @@ def _lines(folder: Folder, name: str, missing: bool) -> Iterator[tuple[int, Any]
         if missing:
             return
         raise InputError(f"{folder.path(name)}: no such file; give a benchmark as JSONL, or the folder of a build") from None
-    except (OSError, EOFError) as e:
+    except (OSError, EOFError, zlib.error) as e:
         raise InputError(f"{folder.path(name)}: damaged ({e}); restore it from a copy") from e
     for number, line in enumerate(data.splitlines(), 1):
         if line.strip():

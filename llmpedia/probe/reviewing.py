@@ -54,11 +54,11 @@ def write_review_sheet(run: RunFolder, path: Path) -> int:
     return write_sheet(items, path)
 
 
-def take_review(run: RunFolder, path: Path) -> dict[str, int]:
-    """Commit what a filled sheet decides; counts by decision.
+def take_review(run: RunFolder, path: Path, overrule: bool) -> dict[str, int]:
+    """Commit what a filled sheet decides and was not decided yet; counts by decision. ``overrule``: also what was otherwise.
 
     Raises:
-        InputError: a row cannot be used, or there is no decision in it.
+        InputError: a row cannot be used, there is no decision in it, or it contradicts an earlier sheet.
     """
     known = [row["group_id"] for row in BuildState(run).questions]
     with Lease(run.folder) as lease:
@@ -66,8 +66,22 @@ def take_review(run: RunFolder, path: Path) -> dict[str, int]:
         read = read_sheet(path, known)
         if not read.rows:
             raise InputError(f"{path}: no decision in it; fill the decision column with accept or reject")
-        tables = {"checks": table("checks", read.rows)}
-        facts = {"step": "review", "items": len(read.rows), "last": False, **facts_of_commit("review", tables, run.manifests[-1])}
-        run.commit(lease, tables, facts)
-    kept = sum(row["fate"] == "kept" for row in read.rows)
-    return {"accepted": kept, "rejected": len(read.rows) - kept, "not decided": read.unfilled}
+        rows = _news(read.rows, last_checks(run), path, overrule)
+        if rows:
+            tables = {"checks": table("checks", rows)}
+            told = facts_of_commit("review", tables, run.manifests[-1])
+            run.commit(lease, tables, {"step": "review", "items": len(rows), "last": False, **told})
+    kept, again = sum(row["fate"] == "kept" for row in rows), len(read.rows) - len(rows)
+    return {"accepted": kept, "rejected": len(rows) - kept, "decided before": again, "not decided": read.unfilled}
+
+
+def _news(rows: list[Row], checks: dict[tuple[str, str], Row], path: Path, overrule: bool) -> list[Row]:
+    """Decisions that were not taken yet."""
+    before = {row["group_id"]: checks.get((row["group_id"], "review")) for row in rows}
+    other = [row for row in rows if (b := before[row["group_id"]]) is not None and b["fate"] != row["fate"]]
+    if other and not overrule:
+        group, was = other[0]["group_id"], before[other[0]["group_id"]]
+        assert was is not None  # it is one of those decided before
+        told = f"group {group} is {other[0]['fate']} here and was {was['fate']} by {was['by']}"
+        raise InputError(f"{path}: {len(other)} groups were decided otherwise ({told}); agree, or give --overrule")
+    return [row for row in rows if before[row["group_id"]] is None or row in other]

@@ -29,6 +29,7 @@ from llmpedia.tables import BENCHMARK, table
 
 _WORDS = {"responses": "closed_book", "grades": "grade"}
 _WORKERS = {"responses": RespondWorker, "grades": GradeWorker}
+FACTS_FILE = "facts.json"  # what the configuration says of the model, as of the last start; no part of the run's identity
 _QUESTION_CHARS = 1000  # of a question, for a first check that it fits
 _RESPONSE_CHARS = 2000  # of a response without its thought
 
@@ -116,14 +117,16 @@ def _respond_one(
 ) -> None:
     own, model = config.of_model(name), config.models[name]
     with Lease(RunFolder(uri).folder) as lease:
+        folder = RunFolder.create_or_open(uri, _described(own, "responses", benchmark, {"model": name}))
         facts = model.model_dump(mode="json", include={"family", "parameters_b", "reasoning", "group", "base"})
-        folder = RunFolder.create_or_open(uri, _described(own, "responses", benchmark, {"model": name, "facts": facts}))
+        folder.folder.write(FACTS_FILE, (json.dumps(facts, indent=1) + "\n").encode())
         _same_benchmark(folder, benchmark)
         folder.clean()
         if folder.last_wave < 0:
             folder.commit(lease, {"benchmark": table("benchmark", benchmark)}, _facts("responses", 0, folder, {}))
         before = last_rows(folder, "responses")
-        items = [_question(n, row, before) for n, row in enumerate(benchmark) if _unanswered(before.get(row["benchmark_id"]))]
+        left = ((n, row) for n, row in enumerate(benchmark) if _unanswered(before.get(row["benchmark_id"])))
+        items = sorted((_question(n, row, before) for n, row in left), key=_never_tried_first)
         if not items:
             return
         need = Need("closed_book", _QUESTION_CHARS, own.stage("closed_book").max_tokens or 0)
@@ -135,6 +138,11 @@ def _respond_one(
 
 def _teller(name: str, total: int, progress: Callable[[ProbeProgress], None]) -> Callable[[str, int], None]:
     return lambda phase, done: progress(ProbeProgress(f"{name}, {phase}", done, total))
+
+
+def _never_tried_first(item: Row) -> bool:
+    """A sorting key: waves of what was never tried stay the same when others have failed, and so does what their journal answers."""
+    return bool(item["attempt"] > 1)
 
 
 def _unanswered(row: Row | None) -> bool:
@@ -190,12 +198,12 @@ def _ungraded(responses: RunFolder, grades_uri: str) -> list[Row]:
         response, grade = answered.get(key), before.get(key)
         if response is None or response["error"] is not None:
             continue
-        if grade is None or grade["outcome"] is None or grade["response"] != response["completion"]:
+        if grade is None or grade["error_stage"] == "grade" or grade["response"] != response["completion"]:
             told = {k: row[k] for k in ("benchmark_id", "question", "answers")}
             attempt = grade["attempt"] + 1 if grade else 1
             more = {"text": response["text"], "response": response["completion"], "attempt": attempt}
             items.append({"subject_id": number, **told, **more})
-    return items
+    return sorted(items, key=_never_tried_first)
 
 
 def _described(config: ProbeConfig, kind: str, benchmark: list[Row], more: Row) -> Row:
@@ -238,6 +246,7 @@ class _Asking:
         """``tell``: of progress, in words and questions done."""
         self._config, self._folder, self._lease, self._session = config, folder, lease, session
         self._kind, self._progress = kind, tell
+        self._done = len(last_rows(folder, kind))
 
     def run(self, items: list[Row]) -> None:
         first, size = self._folder.last_wave + 1, self._config.waves.size
@@ -254,10 +263,11 @@ class _Asking:
         return Work(_WORKERS[self._kind], arguments, PROBE_ITEMS)
 
     def _tell(self, phase: str) -> None:
-        self._progress(f"{self._kind}: {phase}", len(last_rows(self._folder, self._kind)))
+        self._progress(f"{self._kind}: {phase}", self._done)
 
     def _finish(self, plan: QuestionPlan, visits: list[Row]) -> None:
         rows = [visit["row"] for visit in visits]
+        self._done += sum(row["attempt"] == 1 for row in rows)
         completions = {row["key"]: row for visit in visits for row in visit["completions"]}
         tables = {self._kind: table(self._kind, rows), "completions": table("completions", completions.values())}
         outcomes = Counter(str(row.get("outcome") or row.get("error_stage") or _outcome(row)) for row in rows)

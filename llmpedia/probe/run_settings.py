@@ -33,6 +33,14 @@ class ModelSection(Section):
     base: str | None = None
 
 
+class AskedConfig(ProbeConfig):
+    """What one model is asked with."""
+
+    identity_keys: ClassVar[dict[str, tuple[str, ...]]] = {
+        k: v for k, v in PROBE_IDENTITY.items() if k not in ("grading", "retries")
+    }
+
+
 class ProbeRunConfig(ProbeConfig):
     """Many models, one judge. ``benchmark``: a JSONL file in the published format, or the folder of a build."""
 
@@ -50,18 +58,24 @@ class ProbeRunConfig(ProbeConfig):
                 raise ValueError(f"models.{name}: a name is a folder too; use letters, digits and . _ + - only")
         return self
 
+    @model_validator(mode="after")
+    def _asked_by_model(self) -> Self:
+        if "closed_book" in self.stages:
+            raise ValueError("stages.closed_book: each model says how it is asked; set models.NAME.closed_book")
+        return self
+
     def of_model(self, name: str) -> ProbeConfig:
-        """What a model is asked with: its engine in the place of the judge's."""
+        """What a model is asked with: its engine in the place of the judge's. How it is graded is no part of its identity."""
         model = self.models[name]
-        return self._with(model.engine, {"closed_book": model.closed_book})
+        return self._with(AskedConfig, model.engine, {"closed_book": model.closed_book})
 
     def of_judge(self) -> ProbeConfig:
         """What responses are graded with."""
-        return self._with(self.engine, {k: v for k, v in self.stages.items() if k == "grade"})
+        return self._with(ProbeConfig, self.engine, {k: v for k, v in self.stages.items() if k == "grade"})
 
-    def _with(self, engine: EngineSection, stages: dict[Any, StageSection]) -> ProbeConfig:
+    def _with(self, kind: type[ProbeConfig], engine: EngineSection, stages: dict[Any, StageSection]) -> ProbeConfig:
         kept = {name: getattr(self, name) for name in ProbeConfig.model_fields}
-        return ProbeConfig(**{**kept, "engine": engine, "stages": stages})
+        return kind(**{**kept, "engine": engine, "stages": stages})
 
 
 def load_run_config(path: str | Path, overrides: list[str] | None = None) -> ProbeRunConfig:

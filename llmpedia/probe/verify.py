@@ -6,6 +6,7 @@ from typing import Any
 
 from llmpedia.probe.documents import DocumentFate, document_id
 from llmpedia.probe.grading import Contradiction, Grading, outcome
+from llmpedia.probe.release import wanted_checks
 from llmpedia.store.runfolder import RunFolder
 from llmpedia.store.verify import Report, check_files, check_rest
 
@@ -34,9 +35,13 @@ def verify_build(run: RunFolder) -> Report:
     report.need(pairs == list(range(len(pairs))), "pairs: are not numbered from 0")
     _pairs(rows["pairs"], set(kept), report)
     _one_each("relations", "pair_id", rows["relations"], pairs, "relations" in done, report)
+    if "subgraphs" in done:
+        conflicts = sorted(row["pair_id"] for row in rows["relations"] if row["relation"] == "conflict")
+        found = sorted(row["seed_pair"] for row in rows["subgraphs"])
+        report.need(found == conflicts, f"subgraphs: {len(found)} rows do not answer the {len(conflicts)} conflicts one by one")
     graphs = [row["subgraph_id"] for row in rows["subgraphs"] if row["fate"] == "kept"]
     _one_each("questions", "subgraph_id", rows["questions"], graphs, "questions" in done, report)
-    _checks(rows, done, report)
+    _checks(rows, done, wanted_checks(run), report)
     _traced(rows, keys, report)
     return report
 
@@ -71,22 +76,29 @@ def _one_each(table: str, column: str, rows: list[Row], wanted: list[int], finis
         report.notes.append(f"{len(wanted) - len(found)} of {len(wanted)} items of {table} are not done yet")
 
 
-def _checks(rows: dict[str, list[Row]], done: set[str], report: Report) -> None:
+def _checks(rows: dict[str, list[Row]], done: set[str], wanted: tuple[str, ...], report: Report) -> None:
     """Groups reach a check only by passing the one before."""
     passed = [row["group_id"] for row in rows["questions"] if row["fate"] == "kept"]
     report.need(len(set(passed)) == len(passed), "questions: two groups have one id")
     for check in ("read", "web", "review"):
         own = [row for row in rows["checks"] if row["check"] == check]
-        if not own and check not in done:
+        if check not in wanted:
+            report.need(not own, f"checks: {len(own)} rows of the {check} check, which this build does not want")
             continue
         for row in own:
             report.need(row["fate"] in _FATES, f"{check} check of {row['group_id']}: fate {row['fate']!r}")
             report.need(
                 (row["fate"] == "kept") == (row["reason"] is None), f"{check} check of {row['group_id']}: fate and reason"
             )
-        if check != "review":
-            found = [row["group_id"] for row in own]
-            report.need(found == passed[: len(found)], f"checks: the {check} check does not follow the groups in order")
+        found = [row["group_id"] for row in own]
+        if check == "review":
+            report.need(set(found) <= set(passed), "checks: a group was reviewed that did not pass the checks before")
+        else:
+            expected = passed if check in done else passed[: len(found)]
+            report.need(found == expected, f"checks: the {check} check does not follow the groups one by one and in order")
+        left = len(set(passed) - set(found))
+        if left and (check == "review" or check not in done):
+            report.notes.append(f"{left} of {len(passed)} groups are not through the {check} check yet")
         kept = {row["group_id"] for row in own if row["fate"] == "kept"}
         passed = [group for group in passed if group in kept]
 
@@ -101,8 +113,13 @@ def _traced(rows: dict[str, list[Row]], keys: set[str], report: Report) -> None:
 
 
 def verify_responses(run: RunFolder) -> Report:
-    """Check a model's responses."""
+    """Check a model's responses: of each question of its benchmark, or told as missing."""
     report, rows = _of_questions(run, "responses")
+    asked = {row["benchmark_id"] for row in run.read("benchmark").to_pylist()} if not report.findings else set()
+    answered = {row["benchmark_id"] for row in rows}
+    report.need(answered <= asked, f"responses: to questions {sorted(answered - asked)[:3]}, which are not in the benchmark")
+    if asked - answered:
+        report.notes.append(f"{len(asked - answered)} of {len(asked)} questions are not asked yet")
     for row in rows:
         name = f"response to {row['benchmark_id']}"
         report.need((row["text"] is None) == (row["error"] is not None), f"{name}: has both a text and an error, or neither")
@@ -131,7 +148,7 @@ def _of_questions(run: RunFolder, table: str) -> tuple[Report, list[Row]]:
     rows: list[Row] = run.read(table).to_pylist() if whole else []
     keys = set(run.read("completions", columns=["key"])["key"].to_pylist()) if whole else set()
     report.checked.update({table: len(rows), "completions": len(keys)})
-    report.need(_numbered(rows), f"{table}: the attempts of a question do not follow each other")
+    _attempts(table, rows, report)
     for row in rows:
         asked = row["completion"] is not None or table == "grades"
         report.need(
@@ -141,10 +158,13 @@ def _of_questions(run: RunFolder, table: str) -> tuple[Report, list[Row]]:
     return report, rows
 
 
-def _numbered(rows: Iterable[Row]) -> bool:
-    last: dict[str, int] = {}
+def _attempts(table: str, rows: Iterable[Row], report: Report) -> None:
+    """Attempts are numbered from 1, and what has succeeded is not tried again (of a grade: unless its response was)."""
+    last: dict[str, Row] = {}
     for row in rows:
-        if row["attempt"] != last.get(row["benchmark_id"], 0) + 1:
-            return False
-        last[row["benchmark_id"]] = row["attempt"]
-    return True
+        before = last.get(row["benchmark_id"])
+        name = f"{table}: attempt {row['attempt']} at {row['benchmark_id']}"
+        report.need(row["attempt"] == (before["attempt"] + 1 if before else 1), f"{name} does not follow the one before")
+        again = before is None or before["error"] is not None or before.get("response") != row.get("response")
+        report.need(again, f"{name} comes after one that succeeded")
+        last[row["benchmark_id"]] = row
