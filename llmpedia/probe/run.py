@@ -141,7 +141,7 @@ def _teller(name: str, total: int, progress: Callable[[ProbeProgress], None]) ->
 
 
 def _never_tried_first(item: Row) -> bool:
-    """A sorting key: waves of what was never tried stay the same when others have failed, and so does what their journal answers."""
+    """A sorting key. Waves of what was never tried are the same however many others have failed, and so are their journals."""
     return bool(item["attempt"] > 1)
 
 
