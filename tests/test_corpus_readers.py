@@ -172,6 +172,13 @@ def test_pages_and_texts_of_an_archive_and_nothing_else(tmp_path, name):
     assert prose(1) in rows[1]["text"] and "été" in rows[3]["text"] and rows[4]["text"] == prose(3)
 
 
+def test_other_spellings_of_a_record_s_header(tmp_path):
+    """The grammar of WARC 1.0 has addresses between angle brackets; types of media are of any case."""
+    record = {"url": "<https://w.example/0>", "body": prose(3).encode(), "kind": "conversion", "content_type": "Text/Plain"}
+    (tmp_path / "a.warc").write_bytes(archive([record]))
+    assert [(r["url"], r["fate"]) for r in read(tmp_path / "a.warc")] == [("https://w.example/0", "kept")]
+
+
 @pytest.mark.parametrize("cut", [10, 300, 700, 1100])
 @pytest.mark.parametrize("compressed", [True, False])
 def test_an_archive_that_ends_within_a_record_is_damaged(tmp_path, compressed, cut):

@@ -64,6 +64,8 @@ def test_articles_and_owners_do_not_part_a_name(surface):
 def test_no_article_is_taken_from_inside_a_name():
     assert key_of("Theodore") == "theodore"
     assert key_of("A") == "a"
+    assert key_of("Juan Carlos") == "juancarlos"
+    assert key_of("Anna Smith") != key_of("Ann Smith")
 
 
 def test_the_first_mentions_are_kept():

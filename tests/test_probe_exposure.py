@@ -145,6 +145,8 @@ def test_sd_tells_what_one_standard_deviation_is():
     [
         ({"n_maj": [2] * 20, "n_min": [1] * 20}, "do not vary"),
         ({"n_maj": [2 * n + 2 for n in range(20)], "n_min": [n + 1 for n in range(20)]}, "only together"),
+        ({"n_maj": [3] + [1 + n % 4 for n in range(19)], "n_min": [2] + [1] * 19}, "but for one group"),
+        ({"n_maj": [9] + [3] * 19, "n_min": [1 + n % 3 for n in range(20)]}, "but for one group"),
         ({"n_maj": [None] * 20, "n_min": [None] * 20}, "fewer than 10 groups"),
         ({"n_maj": list(range(5, 25)), "n_min": [1, 2] * 10, "group_id": ["g", "h"] * 10}, "fewer than 10 groups"),
     ],

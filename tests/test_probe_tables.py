@@ -309,6 +309,14 @@ def test_the_test_over_models_needs_two():
     assert (models["low"], models["high"], models["p"]) == (None, None, None)
 
 
+@pytest.mark.parametrize("models", [2, 3, 5, 6])
+def test_models_that_differ_alike_have_no_error_to_go_by(models):
+    """The standard deviation of three times 0.1 is not 0, and a p of 1e-32 would come of it."""
+    data = formulated(dict.fromkeys("abcdef"[:models], "CF" + "CC" * 9), facts=10)
+    row = formulation_mean(data, strict=False)[0]
+    assert (row["difference"], row["low"], row["high"], row["p"]) == (10.0, None, None, None)
+
+
 def test_without_formulations_there_is_nothing_to_compare():
     assert formulation(probe({"m": "CC"}), strict=False) == formulation_mean(probe({"m": "CC"}), strict=False) == []
 
@@ -351,6 +359,11 @@ def test_spearman_by_hand():
 )
 def test_spearman_is_null_where_it_is_not_defined(xs, ys):
     assert set(spearman(xs, ys).values()) == {None}
+
+
+def test_ranks_that_agree_throughout_have_no_error_to_go_by():
+    """Of four questions in two pairs of ties, one order in six is this one: no p of 0."""
+    assert spearman([1.0, 1.0, 2.0, 2.0], [0, 0, 1, 1]) == {"correlation": 1.0, "low": None, "high": None, "p": None}
 
 
 def test_perplexity_falls_with_recall():

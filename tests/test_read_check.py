@@ -79,6 +79,7 @@ def test_a_checker_that_fails_rejects_nothing(answers):
     [
         ({**SECOND, "quote": "built in 1871"}, "quote 'built in 1871' does not stand in document 15"),
         ({**SECOND, "quote": ""}, "does not stand"),
+        ({**SECOND, "quote": "Built in"}, "quote 'Built in' does not tell '1874'"),
         ({**SECOND, "quote": None}, "does not stand"),
         ({**SECOND, "document": 12}, "does not stand in document 12"),
         ({**SECOND, "document": 99}, "document 99 was not shown; give one of 12, 15"),

@@ -127,6 +127,7 @@ def test_one_account_without_support_rejects():
         (("https://lights.org/other", IN_1871), "https://lights.org/other is no page that was read here"),
         (("", IN_1871), "no address is no page that was read here"),
         ((TOWER, "1871"), "the quote has less than 4 words"),
+        ((TOWER, "to plans of the harbour board"), "the quote does not hold the value"),
         ((TOWER, ""), "the quote has less than 4 words"),
     ],
 )

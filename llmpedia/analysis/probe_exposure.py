@@ -96,6 +96,8 @@ def _regression(data: ProbeData, models: Sequence[str], strict: bool) -> Rows | 
         design = np.column_stack([np.array([z.of[q] for _, q, _ in said]), intercepts])
         if np.linalg.matrix_rank(design.T @ design) < design.shape[1] or len(said) <= design.shape[1]:
             return "n_maj and n_min do not vary, or only together, over the answers that are graded"
+        if _rests_on_one([z.of[q] for _, q, _ in said], groups):
+            return "n_maj and n_min do not vary, or only together, but for one group of questions"
         for row in _fits(design, [outcome for _, _, outcome in said], groups):
             rows.append({"scale": scale, **row, "sd": z.sd[row["exposure"]], **ground})
     return rows
@@ -117,6 +119,21 @@ def _standardised(values: Mapping[str, Sequence[float]]) -> _Standardised | None
         return None
     z = (table - table.mean(axis=0)) / sd
     return _Standardised(dict(zip(values, z, strict=True)), dict(zip(_EXPOSURES, map(float, sd), strict=True)))
+
+
+def _rests_on_one(exposures: "Sequence[np.ndarray[Any, Any]]", groups: Sequence[str]) -> bool:
+    """Whether there is a group without which the exposures could not be told apart.
+
+    It is fitted exactly and leaves no residual, so that errors by residuals would take what happened to it for certain.
+    """
+    import numpy as np
+
+    holders: defaultdict[tuple[float, ...], set[str]] = defaultdict(set)
+    for point, group in zip(exposures, groups, strict=True):
+        holders[tuple(map(float, point))].add(group)
+    points = np.array([(*point, 1.0) for point in holders])
+    only = np.array([next(iter(held)) if len(held) == 1 else "" for held in holders.values()])
+    return any(np.linalg.matrix_rank(points[only != group]) <= len(_EXPOSURES) for group in sorted(set(only) - {""}))
 
 
 def _fits(design: "np.ndarray[Any, Any]", said: Sequence[Outcome], groups: Sequence[str]) -> Rows:

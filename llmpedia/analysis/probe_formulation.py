@@ -104,7 +104,7 @@ def _over_models(means: "Array") -> Row:
     """Student's t of the models' differences."""
     from scipy import stats
 
-    if len(means) < 2 or not means.std():
+    if len(means) < 2 or means.min() == means.max():  # the standard deviation of equal numbers may be just above 0
         return {"low": None, "high": None, "p": None}
     test = stats.ttest_1samp(means, 0.0)
     interval = test.confidence_interval(0.95)

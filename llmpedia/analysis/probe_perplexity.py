@@ -46,6 +46,7 @@ def perplexity_correlation(data: ProbeData, strict: bool) -> Rows:
 
     Measures: ``recall`` (failed, partial, complete as 0, 1, 2), and whether the outcome is complete, partial, failed. Only graded
     questions count. The interval is Bonett and Wright's on Fisher's scale; null below 4 questions or where a side never varies.
+    So is p, which goes by Student's t, and where the ranks agree throughout both are null: there is no error to go by.
     Questions of one group are taken for independent, so that intervals are narrower than they should be where groups are pairs.
     """
     rows: Rows = []
@@ -70,7 +71,7 @@ def spearman(xs: Sequence[float], ys: Sequence[float]) -> Row:
     found = stats.spearmanr(xs, ys)
     r = float(found.statistic)
     if abs(r) >= 1 - 1e-12:
-        return {"correlation": round(r, 4), "low": None, "high": None, "p": float(found.pvalue)}
+        return {"correlation": round(r, 4), "low": None, "high": None, "p": None}
     half = _Z * math.sqrt((1 + r * r / 2) / (len(xs) - 3))
     low, high = math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
     return {"correlation": round(r, 4), "low": round(low, 4), "high": round(high, 4), "p": float(found.pvalue)}

@@ -17,6 +17,8 @@ _LONGEST_ENDING = 3  # letters of an ending or suffix: poet-s, Berlin-er
 _WORD = re.compile(r"[^\W_]+(?:[+#]+)?")
 # Scripts that put no space between words: Thai, Lao, Khmer, Japanese, Chinese.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+# Units: signs, and letters that stand alone; "a" is a word, and a letter beside a point an abbreviation.
+_SIGN = re.compile(r"[$€£¥₹%‰°]|(?<![\w'’.])[b-z](?![\w'’.])", re.I)
 _ARTICLE = re.compile(r"^\s*(?:the|an?|le|la|les|l['’]|der|die|das|el|los|las|il|lo|gli)\s+", re.I)
 _BOUNDS = frozenset("before after over under more less fewer least most than above below until since not".split())
 _EMPTY = frozenset(
@@ -53,13 +55,27 @@ def says(text: str, name: str) -> bool:
 
 def same_value(a: str, b: str) -> bool:
     """Whether two answers are one: "1,200" and "1200", "12 May 1900" and "May 12, 1900", "12 men" and "twelve"."""
+    keys = [canonical_key(_ARTICLE.sub("", without_accents(text))) for text in (a, b)]
+    if keys[0] == keys[1] and not any(c.isdigit() for c in keys[0]):
+        return True  # D.C. is DC, which alone reads as a Roman number
     one, other = figures(a, _ENGLISH), figures(b, _ENGLISH)  # too few words to tell a language by
     if one.told != other.told:
         return False
     if not one:
-        return canonical_key(_ARTICLE.sub("", a)) == canonical_key(_ARTICLE.sub("", b))
+        return keys[0] == keys[1]
     left, right = _content(one.words), _content(other.words)
-    return (left <= right or right <= left) and not (left ^ right) & _BOUNDS
+    return (left <= right or right <= left) and not (left ^ right) & _BOUNDS and _same_units(one.words, other.words)
+
+
+def _same_units(a: str, b: str) -> bool:
+    """Whether nothing of the signs and single letters beside two figures says that they count other things: m and km, $ and €."""
+    signs = [{sign.casefold() for sign in _SIGN.findall(text)} for text in (a, b)]
+    if all(signs):
+        return signs[0] <= signs[1] or signs[1] <= signs[0]
+    left, right = _content(a), _content(b)
+    others = right - left if signs[0] else left - right
+    letters = [sign for sign in signs[0] | signs[1] if sign.isalpha()]
+    return not others or all(any(word.startswith(letter) for word in others) for letter in letters)
 
 
 def shares(value: str, source: str) -> bool:
@@ -70,6 +86,12 @@ def shares(value: str, source: str) -> bool:
         counted = there.numbers | {Decimal(n) for n in there.years | there.ordinals}
         return own.numbers <= counted and own.dates <= _dated(there)
     return says(source, value) or any(says(source, word) for word in _content(value))
+
+
+def without_figures(value: str, source: str) -> bool:
+    """Whether a value has figures and a text that is said to tell it has none at all; other figures may be another unit's."""
+    languages = languages_of(source)
+    return bool(figures(value, languages)) and not figures(source, languages)
 
 
 def _figure(asked: Figures, own: Figures, others: list[Figures]) -> str | None:

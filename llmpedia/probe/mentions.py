@@ -32,7 +32,7 @@ _VALUES = frozenset("date time cardinal ordinal quantity percent money number ag
     "cardinal number",
     "ordinal number",
 }
-_ARTICLE = re.compile(r"(?:the|an?)\s+(?=\S)", re.I)
+_ARTICLE = re.compile(r"^(?:the|an?)\s+(?=\S)", re.I)
 _OWNER = re.compile(r"['’]s?$")
 _WORD = re.compile(r"\w+(?:[-_]\w+)*|\S")
 _TITLE_CHARS = 80

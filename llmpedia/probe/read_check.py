@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from llmpedia.config import StageName
 from llmpedia.probe.build_settings import BuildConfig
 from llmpedia.probe.documents import held
+from llmpedia.probe.leaks import without_figures
 from llmpedia.prompts import load_prompt
 from llmpedia.stages import AnswerError, Constraint, Pairs, Reply, Stage, neutral, object_schema, one_line, parse_only_object
 
@@ -100,7 +101,9 @@ class ReadCheck(Stage[Checked, ReadVerdict]):
         told = one_line(reason) if isinstance(reason, str) else ""
         if not fit and not told:
             raise AnswerError("questions_fit is false without a reason; say what does not fit")
-        return ReadVerdict(tuple(_proof(n, proofs[n], question.texts) for n in wanted), fit, told)
+        return ReadVerdict(
+            tuple(_proof(n, a, proofs[n], question.texts) for n, a in zip(wanted, question.accounts, strict=True)), fit, told
+        )
 
 
 def verdict_row(group_id: str, reply: Reply[ReadVerdict], urls: Mapping[int, str]) -> Row:
@@ -126,7 +129,7 @@ def _numbers(question: Checked) -> list[str]:
     return [str(i) for i in range(1, len(question.accounts) + 1)]
 
 
-def _proof(number: str, row: Any, texts: Mapping[int, str]) -> Proof:
+def _proof(number: str, account: str, row: Any, texts: Mapping[int, str]) -> Proof:
     """The decision on one account; what it says of a document counts only where it supports."""
     supported = row.get("supported") if isinstance(row, Pairs) and len(row.pairs) == len(row) else None
     if not isinstance(supported, bool):
@@ -142,4 +145,6 @@ def _proof(number: str, row: Any, texts: Mapping[int, str]) -> Proof:
         raise AnswerError(
             f"account {number}: quote {quote!r} does not stand in document {document}; copy its words, or say false"
         )
+    if without_figures(account, quote):
+        raise AnswerError(f"account {number}: quote {quote!r} does not tell {account!r}; copy the words that do, or say false")
     return Proof(True, document, one_line(quote))

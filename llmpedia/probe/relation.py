@@ -10,6 +10,7 @@ from llmpedia.config import StageName
 from llmpedia.entities.keys import canonical_key
 from llmpedia.probe.build_settings import BuildConfig
 from llmpedia.probe.documents import held
+from llmpedia.probe.leaks import without_figures
 from llmpedia.prompts import load_prompt
 from llmpedia.stages import AnswerError, Constraint, Stage, neutral, object_schema, one_line, parse_only_object
 
@@ -118,6 +119,8 @@ def _check_span(side: str, value: str, span: str, text: str) -> None:
         raise AnswerError(f"value_{side} and span_{side} go together; give both, or leave both empty")
     if span and not held(span, text):
         raise AnswerError(f"span_{side} {span!r} does not stand in document {side}; copy its words exactly, in one piece")
+    if without_figures(value, span):
+        raise AnswerError(f"span_{side} {span!r} does not tell value_{side} {value!r}; copy the words that do")
 
 
 def _check_fact(found: Relation) -> None:

@@ -17,6 +17,7 @@ from llmpedia.engines.checks import Need
 from llmpedia.probe.build_settings import BuildConfig, ValidationSection
 from llmpedia.probe.documents import held
 from llmpedia.probe.independence import Seeds
+from llmpedia.probe.leaks import without_figures
 from llmpedia.probe.web_tools import WebPage, WebTools, hits_of, page_of
 from llmpedia.prompts import load_prompt
 from llmpedia.stages import (
@@ -313,7 +314,7 @@ class _Check:
         if not self.searches:
             self._refuse("finish", "nothing was searched for yet")
             return None
-        problems = [self._problem(claim) for claim in claims]
+        problems = [self._problem(account, claim) for account, claim in zip(self.group.accounts, claims, strict=True)]
         proofs = [self._proof(i, claim, why) for i, (claim, why) in enumerate(zip(claims, problems, strict=True))]
         told = "; ".join(f"account {i}: {why}" for i, why in enumerate(problems, 1) if why)
         if not told:
@@ -324,7 +325,7 @@ class _Check:
         self._refuse("finish", told)
         return None
 
-    def _problem(self, claim: Claim) -> str | None:
+    def _problem(self, account: str, claim: Claim) -> str | None:
         """Why an account is not borne out, or None."""
         if not claim.supported:
             return "no support found"
@@ -333,6 +334,8 @@ class _Check:
             return f"{one_line(claim.url)[:_URL] or 'no address'} is no page that was read here"
         if sum(1 for _ in tokens(claim.quote)) < _LEAST_WORDS:
             return f"the quote has less than {_LEAST_WORDS} words"
+        if without_figures(account, claim.quote):
+            return "the quote does not hold the value"
         # the agent reads tags that were made harmless
         return (
             None if held(claim.quote, page.text) or held(claim.quote, neutral(page.text)) else "the page does not hold the quote"

@@ -60,9 +60,9 @@ def warc_documents(stream: pa.NativeFile) -> Iterator[Raw]:
 
 def _conversion(record: Any) -> tuple[Raw | None, int]:
     """The document and how many bytes of the record were taken for it."""
-    if not str(record.headers.get("Content-Type", "")).startswith("text/plain"):
+    if not str(record.headers.get("Content-Type", "")).lower().startswith("text/plain"):
         return None, 0
-    url = record.headers.get("WARC-Target-URI")
+    url = _url(record)
     if record.content_length > LARGEST_TEXT:
         return Raw(url, error=f"text of more than {LARGEST_TEXT:,} bytes"), 0
     body = _exactly(record.reader, record.content_length)
@@ -73,7 +73,7 @@ def _response(record: Any) -> tuple[Raw | None, int]:
     """As :func:`_conversion`."""
     if not record.is_http:
         return None, 0
-    url = record.headers.get("WARC-Target-URI")
+    url = _url(record)
     head = _exactly(record.reader, _HEAD)
     try:
         sent = _http(head, "none")
@@ -89,6 +89,12 @@ def _response(record: Any) -> tuple[Raw | None, int]:
     except OSError as e:
         return Raw(url, error=f"a response that cannot be decoded ({reason(e)})"), len(body)
     return Raw(url, page=page, charset=sent.http_charset), len(body)
+
+
+def _url(record: Any) -> str | None:
+    """The address; some writers of version 1.0 put it between angle brackets, as that standard's grammar does."""
+    url: str | None = record.headers.get("WARC-Target-URI")
+    return url[1:-1] if url and url[0] == "<" and url[-1] == ">" else url
 
 
 def _http(message: bytes, undo: Literal["none", "all"]) -> Any:
