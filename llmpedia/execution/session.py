@@ -71,7 +71,7 @@ class Session:
     def _start_ray(self) -> None:
         # Read as Ray is imported: no thread that is left over may start a cluster of its own once this one is gone.
         os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")
-        # Ray Data else asks a Prometheus at localhost:9090 once a second from this process, and keeps an actor for what it learns.
+        # Else Ray Data asks a Prometheus at localhost:9090 each second from this process, and keeps an actor for what it learns.
         os.environ.setdefault("RAY_DATA_USAGE_DISABLED", "1")
         import ray
 
