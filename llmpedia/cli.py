@@ -281,6 +281,8 @@ def _rehearse_score(args: argparse.Namespace) -> int:
         )
     figures = scores.get(kind or "", score)(run, world)
     print(render(figures))
+    if kind == "probe" and figures["documents"]["strangers"] > figures["documents"]["kept"] / 10:
+        raise InputError(f"{args.run_uri}: its documents are of another world; give serve, corpus and score one --seed and --set")
     if args.json:
         Path(args.json).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     if kind in scores:

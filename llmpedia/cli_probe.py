@@ -12,6 +12,7 @@ from llmpedia.extras import need_extra
 from llmpedia.progress import progress_bar
 
 _SMALL_MODEL = "package:"
+_HEADLINES = ("about", "table_01_results")  # what a report that is written prints as well
 _ERRORS = 10  # kinds of errors that a build's end shows
 
 
@@ -123,13 +124,13 @@ def _build(args: argparse.Namespace) -> int:
 
 def _sheet(args: argparse.Namespace) -> int:
     need_extra("probe")
+    from llmpedia.probe.review import REASONS
     from llmpedia.probe.reviewing import write_review_sheet
     from llmpedia.store.runfolder import RunFolder
 
     rows = write_review_sheet(_open(RunFolder.open(args.run_uri), "probe"), Path(args.out))
-    print(
-        f"{args.out}: {rows} groups; fill its decision and reason columns, then: llmpedia probe review {args.run_uri} {args.out}"
-    )
+    print(f"{args.out}: {rows} groups; decision: accept or reject; reason of a rejection: {', '.join(REASONS)}; comment is free")
+    print(f"then: llmpedia probe review {args.run_uri} {args.out}")
     return EXIT_DONE
 
 
@@ -150,6 +151,8 @@ def _export(args: argparse.Namespace) -> int:
 
     run = _open(RunFolder.open(args.run_uri), "probe")
     rows, left_out = released(run)
+    if not rows and Path(args.out).is_file() and Path(args.out).stat().st_size:
+        raise InputError(f"--out {args.out}: holds something, and this build has released nothing yet; give another file")
     for name in write_benchmark(rows, args.out):
         print(f"wrote {name}")
     for why, count in left_out.items():
@@ -170,14 +173,15 @@ def _run(args: argparse.Namespace) -> int:
     path, run_uri = _paths(args)
     config = load_run_config(path, args.set)
     with progress_bar(None, "question") as bar:
-        respond(config, run_uri, args.model, _shown(bar))
+        now = respond(config, run_uri, args.model, _shown(bar))
         bar.set_postfix_str("done")
     failed = 0
     for name in chosen(config, args.model):
         rows = last_rows(RunFolder.open(model_folder(run_uri, name)), "responses").values()
         errors = sum(row["error"] is not None for row in rows)
         failed += errors
-        print(f"{name}: {len(rows)} asked, {errors} failed, {sum(bool(row['truncated']) for row in rows)} truncated")
+        truncated = sum(bool(row["truncated"]) for row in rows)
+        print(f"{name}: {len(rows)} questions ({now[name]} asked now), {errors} failed, {truncated} truncated")
     if failed:
         print(f"the same command asks the {failed} that failed once more")
     print(f"next: llmpedia probe grade {path} --run {run_uri}")
@@ -192,12 +196,12 @@ def _grade(args: argparse.Namespace) -> int:
     path, run_uri = _paths(args)
     config = load_run_config(path, args.set)
     with progress_bar(None, "response") as bar:
-        grade_responses(config, run_uri, args.model, _shown(bar))
+        now = grade_responses(config, run_uri, args.model, _shown(bar))
         bar.set_postfix_str("done")
     for name in chosen(config, args.model):
         rows = last_rows(RunFolder.open(grades_folder(run_uri, name)), "grades").values()
         told = {o or "not graded": sum(row["outcome"] == o for row in rows) for o in ("complete", "partial", "failed", None)}
-        print(f"{name}: {', '.join(f'{n} {outcome}' for outcome, n in told.items())}")
+        print(f"{name}: {', '.join(f'{n} {outcome}' for outcome, n in told.items())} ({now[name]} given to the judge now)")
     print(f"next: llmpedia probe report {run_uri} --out DIR")
     return EXIT_DONE
 
@@ -206,7 +210,8 @@ def _grade_sheet(args: argparse.Namespace) -> int:
     from llmpedia.probe.human_grades import write_grade_sheet
 
     rows = write_grade_sheet(args.run_uri, Path(args.out), args.each, args.seed)
-    print(f"{args.out}: {rows} responses; fill its covered and contradicted columns, then give it to probe report --human")
+    print(f"{args.out}: {rows} responses; covered: numbers of the accounts that the response covers, or none; contradicted: yes")
+    print("where it puts forward another value, else no; then: llmpedia probe report RUN --human SHEET")
     return EXIT_DONE
 
 
@@ -219,7 +224,7 @@ def _report(args: argparse.Namespace) -> int:
         args.run_uris, dict(_named(p) for p in args.ppl), [Path(s) for s in args.human], args.strict, args.out
     )
     for name, rows in tables.items():
-        if rows:
+        if rows and (not args.out or name in _HEADLINES or name.startswith("build")):
             print(as_text(name, rows))
     for row in missing:
         print(f"missing: {'; '.join(f'{k}: {v}' for k, v in row.items() if v is not None)}")

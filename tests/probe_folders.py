@@ -63,7 +63,7 @@ def answered(run_uri, model, outcomes, **facts):
         responses.append(filled("responses", benchmark_id=name, **told))
         if not failed:
             grades.append(grade(name, key, outcome))
-    told = {"model": model, "benchmark_sha256": "b"}
+    told = {"model": model, "benchmark_sha256": "b", "identity": {"engine": {"model": model}}}
     totals = {"counts": {}, "totals": {"responses": len(responses)}}
     tables = [(totals, {"benchmark": BENCHMARK}), (totals, {"responses": responses, "completions": completions})]
     run = commit(model_folder(run_uri, model), {"kind": "responses", **told}, tables)

@@ -2,6 +2,7 @@
 
 import copy
 import csv
+import json
 import shutil
 
 import pytest
@@ -9,11 +10,12 @@ from probe_folders import BENCHMARK, answered, build_tables, built, commit, comp
 
 from llmpedia.analysis.probe_folders import errors_of, funnel_of, probe_data, report_of
 from llmpedia.cli import main
-from llmpedia.errors import InputError
+from llmpedia.errors import ConfigError, InputError
 from llmpedia.probe.human_grades import read_grade_sheet, write_grade_sheet
-from llmpedia.probe.release import released
+from llmpedia.probe.release import record, released
 from llmpedia.probe.reviewing import take_review, waiting, write_review_sheet
-from llmpedia.probe.run import grades_folder, model_folder
+from llmpedia.probe.run import grade_responses, grades_folder, model_folder, respond
+from llmpedia.probe.run_settings import ProbeRunConfig
 from llmpedia.probe.verify import verify_build, verify_grades, verify_responses
 from llmpedia.store.lease import Lease
 from llmpedia.store.runfolder import RunFolder
@@ -45,6 +47,41 @@ def test_a_report_holds_every_model_with_failures_apart(tmp_path):
     rows = {row["model"]: row for row in tables["table_01_results"]}
     assert (rows["small"]["complete"], rows["small"]["partial"], rows["small"]["failed"]) == (0, 1, 2)
     assert (rows["small"]["not_graded_by_engine"], rows["large"]["not_graded_by_judge"]) == (1, 1)
+
+
+def test_a_report_names_models_and_judges(tmp_path):
+    tables, _, _ = report_of([two_models(tmp_path)], {}, [], False, None)
+    assert {(row["model"], row["judge"], row["run"]) for row in tables["about"]} == {
+        (name, name, str(tmp_path)) for name in ("small", "large")
+    }
+
+
+def test_a_model_that_is_not_graded_has_no_report(tmp_path):
+    run = two_models(tmp_path)
+    shutil.rmtree(grades_folder(run, "large"))
+    with pytest.raises(InputError, match="no response of it is graded yet; run llmpedia probe grade first"):
+        report_of([run], {}, [], False, None)
+
+
+def test_another_judge_does_not_pass_for_the_first(tmp_path):
+    run = two_models(tmp_path / "run")
+    with pytest.raises(InputError, match="is a run of other settings"):
+        grade_responses(run_config(tmp_path, small={}, large={}), run, [], print)
+
+
+def test_all_models_are_checked_before_the_first_is_asked(tmp_path):
+    (tmp_path / "b.jsonl").write_text("".join(json.dumps(record(q)) + "\n" for q in BENCHMARK))
+    config = run_config(tmp_path, small={}, large={"context_tokens": 300})
+    with pytest.raises(ConfigError, match=r"models\.large: engine\.context_tokens = 300: stage closed_book needs about"):
+        respond(config, str(tmp_path / "run"), [], print)
+    assert not (tmp_path / "run").exists()
+
+
+def run_config(folder, **models):
+    engine = {"kind": "openai", "model": "m", "base_url": "http://127.0.0.1:1/v1", "context_tokens": 16384}
+    named = {name: {"engine": {**engine, **own}} for name, own in models.items()}
+    data = {"benchmark": str(folder / "b.jsonl"), "models": named, "engine": engine}
+    return ProbeRunConfig.model_validate(data)
 
 
 def test_strict_counts_failures_as_failed(tmp_path):

@@ -73,17 +73,29 @@ def report_of(
     if runs:
         data = probe_data(runs, scores, sheets)
         made, missing = probe_report(data, strict)
-        tables |= made
+        tables |= {"about": about(runs, strict), **made}
         figures = probe_figures(made)
     written = len(write_probe_report(tables, missing, figures, Path(out))) if out else 0
     return tables, missing, written
+
+
+def about(run_uris: list[str], strict: bool) -> Rows:
+    """What a report is about: each model with its folder, benchmark and judge."""
+    rows: Rows = []
+    for uri in run_uris:
+        for name in models_of(uri):
+            asked = RunFolder.open(model_folder(uri, name)).description()
+            judge = RunFolder.open(grades_folder(uri, name)).description()["identity"]["engine"]["model"]
+            told = {"model": name, "engine_model": asked["identity"]["engine"]["model"], "judge": judge, "run": uri}
+            rows.append({**told, "benchmark_sha256": asked["benchmark_sha256"][:16], "not_graded_counts_as_failed": strict})
+    return rows
 
 
 def probe_data(run_uris: list[str], scores: Mapping[str, str], sheets: Iterable[Path]) -> ProbeData:
     """Everything that was asked and graded in these runs, which must be about one benchmark.
 
     Raises:
-        InputError: they are not, two models have one name, or a model of ``scores`` is not there.
+        InputError: they are not, two models have one name, one is not graded at all, or a model of ``scores`` is not there.
     """
     models: dict[str, ModelRun] = {}
     benchmark: tuple[str, Rows] | None = None
@@ -96,6 +108,8 @@ def probe_data(run_uris: list[str], scores: Mapping[str, str], sheets: Iterable[
                 benchmark = sha, folder.read("benchmark").to_pylist()
             if benchmark[0] != sha:
                 raise InputError(f"{folder.uri}: is about another benchmark than the models before it; report them apart")
+            if not Folder(grades_folder(uri, name)).exists(RUN_FILE):
+                raise InputError(f"{folder.uri}: no response of it is graded yet; run llmpedia probe grade first")
             if name in models:
                 raise InputError(f"{folder.uri}: a model of the name {name} is there already; report the runs apart")
             models[name] = _model(folder, grades_folder(uri, name), ppl.get(name))
@@ -108,8 +122,7 @@ def probe_data(run_uris: list[str], scores: Mapping[str, str], sheets: Iterable[
 
 
 def _model(folder: RunFolder, grades_uri: str, ppl: Mapping[str, float] | None) -> ModelRun:
-    graded = Folder(grades_uri).exists(RUN_FILE)
-    grades: Rows = RunFolder.open(grades_uri).read("grades").to_pylist() if graded else []
+    grades: Rows = RunFolder.open(grades_uri).read("grades").to_pylist()
     facts: Row = json.loads(folder.folder.read(FACTS_FILE)) if folder.folder.exists(FACTS_FILE) else {}
     return model_run(folder.read("responses").to_pylist(), grades, Facts(**facts), ppl)
 

@@ -39,6 +39,7 @@ _NEEDS = {
     "judge_accounts": "no human decided on the accounts of an answer that the judge graded",
 }
 _TITLES = {
+    "about": "What this is about",
     "table_01_results": "Results",
     "published": "Beside the published results",
     "scale": "Size of models",

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from llmpedia.engines.checks import Need
-from llmpedia.errors import ConfigError, InputError
+from llmpedia.engines.checks import Need, check_context, check_model
+from llmpedia.errors import ConfigError, InputError, LlmpediaError
 from llmpedia.execution.session import Session
 from llmpedia.execution.stream import Row, Work
 from llmpedia.execution.versions import versions_now
@@ -101,20 +101,33 @@ def last_rows(folder: RunFolder, name: str) -> dict[str, Row]:
     return {row["benchmark_id"]: row for row in folder.read(name).to_pylist()}
 
 
-def respond(config: ProbeRunConfig, run_uri: str, names: list[str], progress: Callable[[ProbeProgress], None]) -> None:
-    """Ask the models, one after the other, each by its own engine.
+def respond(config: ProbeRunConfig, run_uri: str, names: list[str], progress: Callable[[ProbeProgress], None]) -> dict[str, int]:
+    """Ask the models, one after the other, each by its own engine; how many questions each was asked now.
 
     Raises:
         ConfigError, InputError, EngineError: one line; what was committed stays, and the same call resumes.
     """
-    benchmark = read_benchmark(config.benchmark)
-    for name in chosen(config, names):
-        _respond_one(config, model_folder(run_uri, name), name, benchmark, progress)
+    benchmark, asked = read_benchmark(config.benchmark), chosen(config, names)
+    for name in asked:  # what is wrong with the last one is told before the first is asked
+        _check_engine(name, config.of_model(name))
+    return {name: _respond_one(config, model_folder(run_uri, name), name, benchmark, progress) for name in asked}
+
+
+def _check_engine(name: str, own: ProbeConfig) -> None:
+    check = check_model if own.engine.kind == "vllm" else check_context
+    try:
+        check(own, [_need(own)])
+    except LlmpediaError as e:
+        raise type(e)(f"models.{name}: {e}") from e
+
+
+def _need(own: ProbeConfig) -> Need:
+    return Need("closed_book", _QUESTION_CHARS, own.stage("closed_book").max_tokens or 0)
 
 
 def _respond_one(
     config: ProbeRunConfig, uri: str, name: str, benchmark: list[Row], progress: Callable[[ProbeProgress], None]
-) -> None:
+) -> int:
     own, model = config.of_model(name), config.models[name]
     with Lease(RunFolder(uri).folder) as lease:
         folder = RunFolder.create_or_open(uri, _described(own, "responses", benchmark, {"model": name}))
@@ -128,12 +141,12 @@ def _respond_one(
         left = ((n, row) for n, row in enumerate(benchmark) if _unanswered(before.get(row["benchmark_id"])))
         items = sorted((_question(n, row, before) for n, row in left), key=_never_tried_first)
         if not items:
-            return
-        need = Need("closed_book", _QUESTION_CHARS, own.stage("closed_book").max_tokens or 0)
+            return 0
         tell = _teller(name, len(benchmark), progress)
         tell("starting Ray and the engine", len(before))
-        with Session(own, [need], embeds=False) as session:
+        with Session(own, [_need(own)], embeds=False) as session:
             _Asking(own, folder, lease, session, "responses", tell).run(items)
+    return len(items)
 
 
 def _teller(name: str, total: int, progress: Callable[[ProbeProgress], None]) -> Callable[[str, int], None]:
@@ -154,30 +167,45 @@ def _question(number: int, row: Row, before: dict[str, Row]) -> Row:
     return {"subject_id": number, "benchmark_id": row["benchmark_id"], "question": row["question"], "attempt": attempt}
 
 
-def grade_responses(config: ProbeRunConfig, run_uri: str, names: list[str], progress: Callable[[ProbeProgress], None]) -> None:
+def grade_responses(
+    config: ProbeRunConfig, run_uri: str, names: list[str], progress: Callable[[ProbeProgress], None]
+) -> dict[str, int]:
     """Have the judge grade the responses that are there and not graded yet, and once more those that it failed on.
+
+    How many of each model it was given now.
 
     Raises:
         ConfigError, InputError, EngineError: one line; what was committed stays, and the same call resumes.
     """
     own = config.of_judge()
     answered = {name: _open_responses(model_folder(run_uri, name)) for name in chosen(config, names)}
-    if not any(_ungraded(folder, grades_folder(run_uri, name)) for name, folder in answered.items()):
-        return
+    for name, responses in answered.items():  # grades that are there may be another judge's
+        if Folder(grades_folder(run_uri, name)).exists(RUN_FILE):
+            _grades(own, run_uri, name, responses)
+    left = {name: _ungraded(folder, grades_folder(run_uri, name)) for name, folder in answered.items()}
+    if not any(left.values()):
+        return dict.fromkeys(answered, 0)
     longest = max(sum(map(len, row["answers"])) for f in answered.values() for row in f.read("benchmark").to_pylist())
     prompt = len(load_prompt("probe/grade").system)
     need = Need("grade", longest + _QUESTION_CHARS + _RESPONSE_CHARS + prompt, own.stage("grade").max_tokens or 0)
     with Session(own, [need], embeds=False) as session:
         for name, responses in answered.items():
-            uri = grades_folder(run_uri, name)
-            benchmark = [{k: r[k] for k in BENCHMARK.names} for r in responses.read("benchmark").to_pylist()]
-            with Lease(RunFolder(uri).folder) as lease:
-                folder = RunFolder.create_or_open(uri, _described(own, "grades", benchmark, {"model": name}))
-                _same_benchmark(folder, benchmark)
+            with Lease(RunFolder(grades_folder(run_uri, name)).folder) as lease:
+                folder = _grades(own, run_uri, name, responses)
                 folder.clean()
-                items = _ungraded(responses, uri)
+                items = _ungraded(responses, folder.uri)
                 if items:
-                    _Asking(own, folder, lease, session, "grades", _teller(name, len(benchmark), progress)).run(items)
+                    total = responses.read("benchmark").num_rows
+                    _Asking(own, folder, lease, session, "grades", _teller(name, total, progress)).run(items)
+    return {name: len(items) for name, items in left.items()}
+
+
+def _grades(own: ProbeConfig, run_uri: str, name: str, responses: RunFolder) -> RunFolder:
+    """The folder of a model's grades by this judge."""
+    benchmark = [{k: r[k] for k in BENCHMARK.names} for r in responses.read("benchmark").to_pylist()]
+    folder = RunFolder.create_or_open(grades_folder(run_uri, name), _described(own, "grades", benchmark, {"model": name}))
+    _same_benchmark(folder, benchmark)
+    return folder
 
 
 def _open_responses(uri: str) -> RunFolder:

@@ -21,6 +21,8 @@ def verify_build(run: RunFolder) -> Report:
     report = Report()
     sound = [check_files(run, manifest, report) for manifest in run.manifests]
     check_rest(run, report)
+    if not run.manifests:
+        report.notes.append("nothing is committed yet")
     if not all(sound):
         return report
     rows = {name: run.read(name).to_pylist() for name in _TABLES}

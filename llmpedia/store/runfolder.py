@@ -114,7 +114,10 @@ class RunFolder:
         """
         run = cls(uri)
         if not run.folder.exists(RUN_FILE):
-            raise InputError(f"{uri}: no {RUN_FILE} there; give the folder of a run, such as runs/demo")
+            inside = (
+                f"one of {uri.rstrip('/')}/models/" if run.folder.exists("models") else "the folder of a run, such as runs/demo"
+            )
+            raise InputError(f"{uri}: no {RUN_FILE} there; give {inside}")
         run.refresh()
         return run
 
