@@ -9,6 +9,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from llmpedia.audit.settings import JudgingConfig, JudgingSection
 from llmpedia.config import (
+from llmpedia.config_files import 
     EngineSection,
     JobConfig,
     Positive,
