@@ -299,6 +299,18 @@ def test_a_site_is_whoever_registered_the_name(seed, url, same):
     assert (Seeds([seed], [], "host").refusal(url) is not None) == same
 
 
+@pytest.mark.parametrize(
+    "seed", ["seeds.org/page", "//seeds.org/page", "http://me@seeds.org/page", "HTTPS://www.seeds.org/other"]
+)
+def test_a_site_is_barred_however_its_address_is_written(seed):
+    assert Seeds([seed], [], "host").refusal(SEED) is not None
+
+
+@pytest.mark.parametrize("seed", ["dict://seeds.org/page", "documents.jsonl#3", "/data/seeds.org/a.txt"])
+def test_what_is_on_no_site_bars_none(seed):
+    assert Seeds([seed], [], "host").refusal(SEED) is None
+
+
 def test_copies_of_a_document_are_not_independent_of_it():
     seed = f"{IN_1871} {MORE}"
     seeds = Seeds([], [IN_1874, seed], "host")

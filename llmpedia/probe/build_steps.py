@@ -7,6 +7,7 @@ visit gives rows of tables and the completions they rest on; whatever fails is a
 import asyncio
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -205,21 +206,23 @@ class QuestionStep(Step):
 
     def loaded(self, item: Row, state: BuildState) -> Row:
         """See :class:`Step`."""
+        texts = state.texts
+        shown = shown_documents([s["documents"] for s in item["sides"]], lambda n: len(texts.text(n)), self._budget)
         accounts = [
-            [side["value"], [[n, state.texts.document_id(n), state.texts.text(n)] for n in self._shown(side, state)]]
-            for side in item["sides"]
+            [side["value"], [[n, texts.document_id(n), texts.text(n)] for n in numbers]]
+            for side, numbers in zip(item["sides"], shown, strict=True)
         ]
         return {**item, "name": state.surfaces.get(item["subject"], item["subject"]), "accounts": accounts}
 
-    def _shown(self, side: Row, state: BuildState) -> list[int]:
-        """The shortest documents of an account, in order."""
-        found = sorted(side["documents"], key=lambda n: (len(state.texts.text(n)), n))
-        return sorted(found[:_SHOWN])
+    @property
+    def _budget(self) -> int:
+        """Characters of documents that are shown: two of the longest."""
+        return 2 * self.config.corpus.most_chars
 
     def need(self) -> Need:
-        """See :class:`Step`: of a conflict of two long documents; the shortest ones are shown."""
+        """See :class:`Step`."""
         stage = self._stage
-        return Need(stage.name, 2 * self.config.corpus.most_chars + len(stage.prompt.system), stage.settings.max_tokens or 0)
+        return Need(stage.name, self._budget + len(stage.prompt.system), stage.settings.max_tokens or 0)
 
     @cached_property
     def _stage(self) -> WriteQuestions:
@@ -245,6 +248,19 @@ class QuestionStep(Step):
             row |= {"group_id": content_id(item["subject"], item["slot"], told), "answers": answers}
         row |= {"subgraph_id": item["subject_id"], "fate": fate, "reason": reason, "path": item["path"], "completion": reply.key}
         return Visit({"questions": [row]}, reply.completions)
+
+
+def shown_documents(accounts: list[list[int]], length: Callable[[int], int], budget: int) -> list[list[int]]:
+    """Which documents of each account are shown, in order: its shortest one whatever its length, others while the budget lasts."""
+    ordered = [sorted(documents, key=lambda n: (length(n), n)) for documents in accounts]
+    shown = [documents[:1] for documents in ordered]
+    left = budget - sum(length(n) for documents in shown for n in documents)
+    for place in range(1, _SHOWN):
+        for documents, taken in zip(ordered, shown, strict=True):
+            if place < len(documents) and length(documents[place]) <= left:
+                taken.append(documents[place])
+                left -= length(documents[place])
+    return [sorted(documents) for documents in shown]
 
 
 def _plain(value: Any, names: str) -> Row:

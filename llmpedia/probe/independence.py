@@ -14,6 +14,19 @@ COPY = 0.8
 has taken the whole document in. Never less than their Jaccard similarity."""
 
 
+def _address(url: str) -> Address | None:
+    """A document's address, also where it is written without a scheme or with a user's name; None for what is on no site."""
+    found = parse(url)
+    if isinstance(found, Address):
+        return found
+    scheme, given, rest = url.partition("://")
+    if given and scheme.lower() not in ("http", "https"):
+        return None
+    host, slash, path = (rest if given else url).lstrip("/").partition("/")
+    again = parse(f"http://{host.rpartition('@')[2]}{slash}{path}")
+    return again if isinstance(again, Address) else None
+
+
 class Seeds:
     """The documents a question was made from."""
 
@@ -21,7 +34,7 @@ class Seeds:
         """``by``: whether evidence may come from no address, or from no site of theirs. Places that are no web address (a file
         and a line in it) bar none.
         """
-        addresses = [a for a in map(parse, urls) if isinstance(a, Address)]
+        addresses = [a for a in map(_address, urls) if a is not None]
         self._places = frozenset(map(_place, addresses))
         self._sites = frozenset(a.site for a in addresses) if by == "host" else frozenset[str]()
         self._texts = texts
