@@ -251,7 +251,7 @@ class QuestionStep(Step):
 
 
 def shown_documents(accounts: list[list[int]], length: Callable[[int], int], budget: int) -> list[list[int]]:
-    """Which documents of each account are shown, in order: its shortest one whatever its length, others while the budget lasts."""
+    """Documents of each account that are shown, in order: its shortest whatever its length, others while the budget lasts."""
     ordered = [sorted(documents, key=lambda n: (length(n), n)) for documents in accounts]
     shown = [documents[:1] for documents in ordered]
     left = budget - sum(length(n) for documents in shown for n in documents)
