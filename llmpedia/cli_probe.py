@@ -5,11 +5,14 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llmpedia.errors import EXIT_DONE, EXIT_FINDING, InputError
 from llmpedia.extras import need_extra
 from llmpedia.progress import progress_bar
+
+if TYPE_CHECKING:
+    from llmpedia.store.runfolder import RunFolder
 
 _SMALL_MODEL = "package:"
 _HEADLINES = ("about", "table_01_results")  # what a report that is written prints as well
@@ -93,7 +96,7 @@ def _build(args: argparse.Namespace) -> int:
     from llmpedia.analysis.probe_folders import errors_of, funnel_of
     from llmpedia.probe.build import build
     from llmpedia.probe.build_settings import load_build_config
-    from llmpedia.probe.release import released, wanted_checks
+    from llmpedia.probe.release import NOT_CHECKED, released, wanted_checks
 
     path, run_uri = _paths(args)
     config = load_build_config(path, args.set)
@@ -113,7 +116,7 @@ def _build(args: argparse.Namespace) -> int:
     for why, count in left_out.items():
         print(f"not released: {count} groups: {why}")
     print(f"build {run_uri}: {len(rows)} questions released; {time.monotonic() - started:.0f} s")
-    waiting = left_out.get("review: not checked yet", 0)
+    waiting = left_out.get(f"review: {NOT_CHECKED}", 0)
     if waiting:
         print(f"next: {waiting} groups wait for a human: llmpedia probe sheet {run_uri} --out review.csv")
     elif "review" not in wanted_checks(run):
@@ -126,9 +129,8 @@ def _sheet(args: argparse.Namespace) -> int:
     need_extra("probe")
     from llmpedia.probe.review import REASONS
     from llmpedia.probe.reviewing import write_review_sheet
-    from llmpedia.store.runfolder import RunFolder
 
-    rows = write_review_sheet(_open(RunFolder.open(args.run_uri), "probe"), Path(args.out))
+    rows = write_review_sheet(_open_build(args.run_uri), Path(args.out))
     print(f"{args.out}: {rows} groups; decision: accept or reject; reason of a rejection: {', '.join(REASONS)}; comment is free")
     print(f"then: llmpedia probe review {args.run_uri} {args.out}")
     return EXIT_DONE
@@ -137,9 +139,8 @@ def _sheet(args: argparse.Namespace) -> int:
 def _review(args: argparse.Namespace) -> int:
     need_extra("probe")
     from llmpedia.probe.reviewing import take_review
-    from llmpedia.store.runfolder import RunFolder
 
-    counts = take_review(_open(RunFolder.open(args.run_uri), "probe"), Path(args.sheet), args.overrule)
+    counts = take_review(_open_build(args.run_uri), Path(args.sheet), args.overrule)
     print(f"{args.run_uri}: {', '.join(f'{n} {what}' for what, n in counts.items())}")
     print(f"next: llmpedia probe export {args.run_uri} --out benchmark.jsonl")
     return EXIT_DONE
@@ -147,9 +148,8 @@ def _review(args: argparse.Namespace) -> int:
 
 def _export(args: argparse.Namespace) -> int:
     from llmpedia.probe.release import released, wanted_checks, write_benchmark
-    from llmpedia.store.runfolder import RunFolder
 
-    run = _open(RunFolder.open(args.run_uri), "probe")
+    run = _open_build(args.run_uri)
     rows, left_out = released(run)
     if not rows and Path(args.out).is_file() and Path(args.out).stat().st_size:
         raise InputError(f"--out {args.out}: holds something, and this build has released nothing yet; give another file")
@@ -189,6 +189,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _grade(args: argparse.Namespace) -> int:
+    from llmpedia.probe.grading import OUTCOMES
     from llmpedia.probe.run import chosen, grade_responses, grades_folder, last_rows
     from llmpedia.probe.run_settings import load_run_config
     from llmpedia.store.runfolder import RunFolder
@@ -200,7 +201,7 @@ def _grade(args: argparse.Namespace) -> int:
         bar.set_postfix_str("done")
     for name in chosen(config, args.model):
         rows = last_rows(RunFolder.open(grades_folder(run_uri, name)), "grades").values()
-        told = {o or "not graded": sum(row["outcome"] == o for row in rows) for o in ("complete", "partial", "failed", None)}
+        told = {o or "not graded": sum(row["outcome"] == o for row in rows) for o in (*OUTCOMES, None)}
         print(f"{name}: {', '.join(f'{n} {outcome}' for outcome, n in told.items())} ({now[name]} given to the judge now)")
     print(f"next: llmpedia probe report {run_uri} --out DIR")
     return EXIT_DONE
@@ -240,7 +241,10 @@ def _named(text: str) -> tuple[str, str]:
     return name, uri
 
 
-def _open(run: Any, kind: str) -> Any:
-    if run.description().get("kind") != kind:
-        raise InputError(f"{run.uri}: is no build of a probe; give the folder of llmpedia probe build")
+def _open_build(uri: str) -> "RunFolder":
+    from llmpedia.store.runfolder import RunFolder
+
+    run = RunFolder.open(uri)
+    if run.description().get("kind") != "probe":
+        raise InputError(f"{uri}: is no build of a probe; give the folder of llmpedia probe build")
     return run

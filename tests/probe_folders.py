@@ -9,6 +9,16 @@ from llmpedia.store.lease import Lease
 from llmpedia.store.runfolder import RunFolder
 from llmpedia.tables import TABLES, table
 
+# Shortened from the format's description; keys and nesting are those of the published file.
+PUBLISHED = {
+    "benchmark_id": "4382fd6d-ec5d-5ec8-a3f2-8abc706fa010",
+    "item_group_id": "c9ef1c87-3e50-5190-8e8e-37a82ec25634",
+    "eval": {
+        "question": "What birth date is reported for Mother Teresa?",
+        "gold_answers": [{"value": "August 26, 1910"}, {"value": "August 27, 1910"}],
+        "preferred_answer": "Sources report August 26 and August 27, 1910.",
+    },
+}
 QUESTIONS = ("a", "b", "c", "d")
 
 

@@ -5,6 +5,7 @@ import json
 
 import pytest
 from builders import OPENAI, one_line
+from probe_builders import Scripted
 
 from llmpedia.config import parse_as
 from llmpedia.errors import ConfigError, InputError
@@ -29,18 +30,6 @@ def answer(accounts, contradictions=(), **more):
 
 
 ALL = answer({"1": decided(True), "2": decided(True)})
-
-
-class Scripted:
-    """A judge whose answers are given; an error is a completion's."""
-
-    def __init__(self, *answers):
-        self.answers, self.asked = list(answers), []
-
-    async def complete(self, request):
-        self.asked.append(request)
-        given = self.answers.pop(0)
-        return given if isinstance(given, Completion) else Completion(given, "stop", 10, 5)
 
 
 def graded(*answers, text=ASKED.text, accounts=ASKED.accounts, **sections):

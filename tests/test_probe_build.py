@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 from harness import ENV, fingerprint, free_port, llmpedia, wait_for
+from probe_folders import PUBLISHED
 
 from llmpedia.probe.run import last_rows
 from llmpedia.store.lease import Lease
@@ -194,17 +195,8 @@ def test_what_failed_is_asked_again_and_nothing_else(answered):
 
 
 def test_a_published_file_runs_and_scores_unchanged(built, world, head, tmp_path):
-    record = {
-        "benchmark_id": "4382fd6d-ec5d-5ec8-a3f2-8abc706fa010",
-        "item_group_id": "c9ef1c87-3e50-5190-8e8e-37a82ec25634",
-        "eval": {
-            "question": "What birth date is reported for Mother Teresa?",
-            "gold_answers": [{"value": "August 26, 1910"}, {"value": "August 27, 1910"}],
-            "preferred_answer": "Sources report August 26 and August 27, 1910.",
-        },
-    }
     with gzip.open(tmp_path / "eb.jsonl.gz", "wt") as f:
-        f.write(json.dumps(record) + "\n")
+        f.write(json.dumps(PUBLISHED) + "\n")
     config = config_of(
         "probe-run-rehearsal.yaml", tmp_path, world, benchmark=str(tmp_path / "eb.jsonl.gz"), ray={"address": head.address}
     )

@@ -6,28 +6,13 @@ import uuid
 
 import pyarrow as pa
 import pytest
+from probe_folders import PUBLISHED, filled
 
 from llmpedia.errors import InputError
 from llmpedia.probe.release import content_id, read_benchmark, record, released, write_benchmark
 from llmpedia.store.lease import Lease
 from llmpedia.store.runfolder import RunFolder
 from llmpedia.tables import BENCHMARK, TABLES
-
-# Shortened from the format's description; keys and nesting are those of the published file.
-PUBLISHED = {
-    "benchmark_id": "4382fd6d-ec5d-5ec8-a3f2-8abc706fa010",
-    "item_group_id": "c9ef1c87-3e50-5190-8e8e-37a82ec25634",
-    "eval": {
-        "question": "What birth date is reported for Mother Teresa?",
-        "gold_answers": [{"value": "August 26, 1910"}, {"value": "August 27, 1910"}],
-        "preferred_answer": "Sources report August 26 and August 27, 1910.",
-    },
-}
-
-
-def filled(name, **values):
-    """A row of a table with nulls for what is not said."""
-    return {**dict.fromkeys(TABLES[name].names), **values}
 
 
 def question(number, group, named="Who? One?", clue="Who? Two?", fate="kept", reason=None):

@@ -9,17 +9,15 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any
 
 from llmpedia.errors import InputError
-from llmpedia.probe.grading import Outcome
+from llmpedia.probe.grading import OUTCOMES, Outcome
+from llmpedia.probe.questions import FORMULATIONS
 
 Row = dict[str, Any]
 Rows = list[Row]
 
-OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
-"""From the best to the worst."""
-FORMULATIONS = ("named_entity", "clue_based")
 ALL_MODELS = "(all models)"
 """Stands for the model in rows that pool the answers of every model."""
 

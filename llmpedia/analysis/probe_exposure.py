@@ -12,8 +12,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from llmpedia.analysis.probe_data import ALL_MODELS, OUTCOMES, Item, ProbeData, Row, Rows, shares
-from llmpedia.probe.grading import Outcome
+from llmpedia.analysis.probe_data import ALL_MODELS, Item, ProbeData, Row, Rows, shares
+from llmpedia.probe.grading import OUTCOMES, Outcome
 
 if TYPE_CHECKING:
     import numpy as np

@@ -3,6 +3,7 @@
 from collections import defaultdict
 
 from llmpedia.analysis.probe_data import ALL_MODELS, ProbeData, Rows, shares
+from llmpedia.probe.taxonomy import field_of
 
 FEW = 30
 """Below so many questions a field's shares are marked: the 95% interval of a share of one half is then wider than 34 points."""
@@ -16,7 +17,7 @@ def fields(data: ProbeData, strict: bool) -> Rows:
     questions: defaultdict[tuple[str | None, str | None], list[str]] = defaultdict(list)
     for question, item in data.items.items():
         path = item.path or ()
-        questions[(path[0], path[1]) if len(path) > 1 else (None, None)].append(question)
+        questions[(path[0], field_of(path)) if len(path) > 1 else (None, None)].append(question)
     found = {model: data.outcomes(model, strict) for model in sorted(data.models)}
     rows: Rows = []
     for field, asked in sorted(questions.items(), key=lambda pair: (-len(pair[1]), str(pair[0]))):

@@ -44,7 +44,8 @@ def errors_of(run: RunFolder) -> Rows:
     """Why items of a build's steps failed: ``step, error, items``, most frequent first; what is quoted is left out."""
     found: Counter[tuple[str, str]] = Counter()
     for name, column in (("knowledge_points", "error"), ("relations", "error"), ("questions", "reason"), ("checks", "reason")):
-        failed = [row for row in run.read(name).to_pylist() if row.get("fate", "error") == "error" and row[column] is not None]
+        rows = run.read(name, columns=_FATES[name]).to_pylist()
+        failed = [row for row in rows if row.get("fate", "error") == "error" and row[column] is not None]
         found.update((row.get("check") or name, _QUOTED.sub("...", row[column])[:_LONGEST]) for row in failed)
     ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))
     return [{"step": step, "error": error, "items": items} for (step, error), items in ordered]

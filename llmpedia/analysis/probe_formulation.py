@@ -7,8 +7,9 @@ percentage points.
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from llmpedia.analysis.probe_data import FORMULATIONS, ProbeData, Row, Rows, percent
+from llmpedia.analysis.probe_data import ProbeData, Row, Rows, percent
 from llmpedia.analysis.probe_scale import mcnemar
+from llmpedia.probe.questions import FORMULATIONS
 
 if TYPE_CHECKING:
     import numpy as np

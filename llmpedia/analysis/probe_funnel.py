@@ -10,11 +10,10 @@ from dataclasses import dataclass, field, replace
 
 from llmpedia.analysis.probe_data import Row, Rows, percent
 from llmpedia.errors import InputError
-from llmpedia.probe.release import DUPLICATE_QUESTION
+from llmpedia.probe.release import CHECKS, DUPLICATE_QUESTION
 
 _QUESTIONS_A_GROUP = 2
 _SHOWN_REASONS = 20
-_CHECKS = ("read", "web", "review")
 
 
 @dataclass(frozen=True)
@@ -108,7 +107,7 @@ def build_counts(tables: Mapping[str, Iterable[Row]], repeated: int) -> list[Ste
     if "questions" in tables:
         steps.append(_with_questions(_by_fate("questions", "seed", list(tables["questions"]))))
     checks = {(row["check"], row["group_id"]): row for row in tables.get("checks", ())}
-    for check in _CHECKS:
+    for check in CHECKS:
         of_check = [row for (name, _), row in checks.items() if name == check]
         if of_check:
             steps.append(_with_questions(_by_fate(f"check: {check}", "group", of_check)))

@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Hashable, Sequence
 
-from llmpedia.analysis.probe_data import OUTCOMES, ProbeData, Row, Rows
+from llmpedia.analysis.probe_data import ProbeData, Row, Rows
 from llmpedia.analysis.probe_results import share
+from llmpedia.probe.grading import OUTCOMES
 
 
 def judge_outcomes(data: ProbeData) -> Rows:

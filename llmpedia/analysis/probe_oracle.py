@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from llmpedia.analysis.probe_data import OUTCOMES, ProbeData, Rows, percent, shares
-from llmpedia.probe.grading import Outcome
+from llmpedia.analysis.probe_data import ProbeData, Rows, percent, shares
+from llmpedia.probe.grading import OUTCOMES, Outcome
 
 _WORTH: dict[Outcome | None, int] = {None: 0, **{outcome: 3 - i for i, outcome in enumerate(OUTCOMES)}}
 

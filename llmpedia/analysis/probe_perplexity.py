@@ -4,8 +4,8 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from llmpedia.analysis.probe_data import OUTCOMES, ProbeData, Row, Rows, shares
-from llmpedia.probe.grading import Outcome
+from llmpedia.analysis.probe_data import ProbeData, Row, Rows, shares
+from llmpedia.probe.grading import OUTCOMES, Outcome
 
 _BINS = 10
 _LEAST = 5  # questions a bin

@@ -12,9 +12,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from llmpedia.analysis.probe_data import OUTCOMES, Row, Rows
+from llmpedia.analysis.probe_data import Row, Rows
 from llmpedia.analysis.probe_results import share
 from llmpedia.errors import InputError
+from llmpedia.probe.grading import OUTCOMES
 
 QUESTIONS = 1094
 """Of the published benchmark."""

@@ -2,8 +2,9 @@
 
 from collections import Counter
 
-from llmpedia.analysis.probe_data import OUTCOMES, Graded, ProbeData, Row, Rows, percent
+from llmpedia.analysis.probe_data import Graded, ProbeData, Row, Rows, percent
 from llmpedia.audit.metrics import wilson
+from llmpedia.probe.grading import OUTCOMES
 
 
 def results(data: ProbeData, strict: bool) -> Rows:

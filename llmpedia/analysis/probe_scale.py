@@ -3,7 +3,8 @@
 import statistics
 from collections import Counter, defaultdict
 
-from llmpedia.analysis.probe_data import OUTCOMES, ProbeData, Row, Rows, percent, shares
+from llmpedia.analysis.probe_data import ProbeData, Row, Rows, percent, shares
+from llmpedia.probe.grading import OUTCOMES
 
 
 def scale(data: ProbeData, strict: bool) -> Rows:

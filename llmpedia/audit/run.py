@@ -21,13 +21,13 @@ from llmpedia.audit.worker import AUDIT_ITEMS, AuditWorker, make_helpers
 from llmpedia.engines.checks import Need
 from llmpedia.engines.limits import start_limiter
 from llmpedia.errors import InputError
+from llmpedia.execution.record import described
 from llmpedia.execution.session import Session
 from llmpedia.execution.stream import Row, Work
-from llmpedia.execution.versions import versions_now
 from llmpedia.execution.waves import Waves
 from llmpedia.prompts import load_prompt
 from llmpedia.store.lease import Lease
-from llmpedia.store.runfolder import FORMAT, Manifest, RunFolder
+from llmpedia.store.runfolder import Manifest, RunFolder
 from llmpedia.tables import table
 
 # An English word with its space, in characters, for a first check that the longest article fits the judge's context.
@@ -70,18 +70,10 @@ class AuditPlan:
 def describe_audit(config: AuditConfig, run: RunFolder, providers: dict[str, str]) -> Row:
     """What the audit's ``run.yaml`` holds; ``audited``: the commits of the run it is about; ``providers``: of each tier."""
     last = run.manifests[-1]
-    return {
-        "format": FORMAT,
-        "kind": "audit",
-        "identity_hash": config.identity_hash(),
-        "identity": config.identity(),
-        "config": config.model_dump(mode="json"),
-        "seeds": sorted(read_titles(config.sample.titles)) if config.sample.titles else [],
-        "audited": {"run": run.uri, "waves": len(run.manifests), "last_manifest": last.sha256},
-        "providers": providers,
-        "prompts": {name: load_prompt(name).sha256 for name in ("audit/claims", "audit/verdict")},
-        "versions": versions_now(),
-    }
+    seeds = sorted(read_titles(config.sample.titles)) if config.sample.titles else []
+    prompts = {name: load_prompt(name).sha256 for name in ("audit/claims", "audit/verdict")}
+    audited = {"run": run.uri, "waves": len(run.manifests), "last_manifest": last.sha256}
+    return described(config, seeds, prompts, kind="audit", audited=audited, providers=providers)
 
 
 def audit(config: AuditConfig, run: RunFolder, name: str, progress: Callable[[AuditProgress], None]) -> RunFolder:

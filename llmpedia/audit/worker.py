@@ -3,9 +3,7 @@
 Input columns: those of ``AUDIT_ITEMS``. Output: ``stream.VISITS``.
 """
 
-import asyncio
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pyarrow as pa
@@ -15,9 +13,9 @@ from llmpedia.audit.look_up import EvidenceEngine, batched, make_provider
 from llmpedia.audit.settings import AuditConfig
 from llmpedia.engines.client import Client, GroupCommit
 from llmpedia.engines.permits import Permits, SharedPermits
-from llmpedia.errors import LlmpediaError
 from llmpedia.execution.clients import client_name, heed_pauses, make_engine, make_permits
-from llmpedia.execution.stream import VISITS, Row, failed_row
+from llmpedia.execution.stream import Row
+from llmpedia.execution.worker import Worker, writer_id
 from llmpedia.store.files import Folder
 from llmpedia.store.journal import JournalWriter, read_wave
 
@@ -48,25 +46,14 @@ def make_helpers(config: AuditConfig, audit_uri: str, wave: int, writer: str, li
     return Helpers(Client(engine, journaled, commit, config.retries, permits), dict(evidence), providers)
 
 
-class AuditWorker:
+class AuditWorker(Worker):
     """One process of the stage."""
 
     def __init__(self, config_json: str, audit_uri: str, wave: int, limiters: dict[str, Any]) -> None:
-        import ray
-
         self._config = AuditConfig.model_validate_json(config_json)
         self._stages = AuditStages.of(self._config)
-        writer = ray.get_runtime_context().get_worker_id()[:12]
-        self._helpers = make_helpers(self._config, audit_uri, wave, writer, limiters)
+        self._helpers = make_helpers(self._config, audit_uri, wave, writer_id(), limiters)
 
-    async def __call__(self, batch: pa.Table) -> AsyncIterator[pa.Table]:
-        """Articles in, visits out."""
-        rows = await asyncio.gather(*(self._row(AuditItem(**row)) for row in batch.to_pylist()))
-        yield pa.Table.from_pylist(rows, schema=VISITS)
-
-    async def _row(self, item: AuditItem) -> Row:
-        try:
-            audited = await audit_article(item, self._config, self._stages, self._helpers)
-            return {"subject_id": item.subject_id, "visit": json.dumps(audited.dump()), "fatal": None}
-        except LlmpediaError as e:
-            return failed_row(item.subject_id, e)
+    async def visit(self, row: Row) -> str:
+        """See :class:`Worker`."""
+        return json.dumps((await audit_article(AuditItem(**row), self._config, self._stages, self._helpers)).dump())

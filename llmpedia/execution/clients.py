@@ -33,6 +33,14 @@ def make_client(engine: Engine, config: JobConfig, run_uri: str, wave: int, writ
     return Client(engine, read_wave(folder, wave), commit, config.retries, permits)
 
 
+def worker_client(config: JobConfig, run_uri: str, wave: int, writer: str, limiter: Any) -> Client:
+    """The durable client of a worker process that asks one engine; ``limiter``: handle of what keeps its concurrency cap."""
+    engine = make_engine(config, run_uri, wave, writer)
+    permits = make_permits(config, limiter, client_name(wave, writer), wave)
+    heed_pauses(engine, permits)
+    return make_client(engine, config, run_uri, wave, writer, permits)
+
+
 def client_name(wave: int, writer: str) -> str:
     """What the limiter knows a client by; all clients of a wave's workers begin with ``client_name(wave, "")``."""
     return f"wave={wave:05d}/{writer}"

@@ -18,9 +18,9 @@ from llmpedia.engines.permits import Permits
 from llmpedia.entities.actor import IndexClient, start_index
 from llmpedia.errors import EngineError, InputError
 from llmpedia.execution.clients import client_name, heed_pauses, make_client, make_engine, make_permits
+from llmpedia.execution.record import described
 from llmpedia.execution.session import Session
 from llmpedia.execution.stream import Work
-from llmpedia.execution.versions import versions_now
 from llmpedia.execution.waves import Waves
 from llmpedia.materialize.frontier import Frontier, Plan
 from llmpedia.materialize.needs import needs_of
@@ -30,7 +30,7 @@ from llmpedia.materialize.subject import Row
 from llmpedia.materialize.wave import facts_of, seed_proposals, seed_tables, walk_proposals, walk_tables
 from llmpedia.materialize.worker import ITEMS, SubjectWorker
 from llmpedia.store.lease import Lease
-from llmpedia.store.runfolder import FORMAT, RunFolder
+from llmpedia.store.runfolder import RunFolder
 
 
 @dataclass(frozen=True)
@@ -43,15 +43,7 @@ class Progress:
 
 def describe_run(config: Config) -> dict[str, Any]:
     """What ``run.yaml`` holds."""
-    return {
-        "format": FORMAT,
-        "identity_hash": config.identity_hash(),
-        "identity": config.identity(),
-        "config": config.model_dump(mode="json"),
-        "seeds": seeds_of(config),
-        "prompts": {p.name: p.sha256 for p in prompts_of(config).values()},
-        "versions": versions_now(),
-    }
+    return described(config, seeds_of(config), {p.name: p.sha256 for p in prompts_of(config).values()})
 
 
 def seeds_of(config: Config) -> list[str]:

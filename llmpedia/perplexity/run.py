@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 
 from llmpedia.errors import EngineError, InputError
+from llmpedia.execution.record import described
 from llmpedia.execution.session import Session
 from llmpedia.execution.stream import Row, Work
-from llmpedia.execution.versions import versions_now
 from llmpedia.execution.waves import Waves
 from llmpedia.perplexity.items import Item, Source, open_source, read_items
 from llmpedia.perplexity.replica import DEPLOYMENT, app_name, served
@@ -24,7 +24,7 @@ from llmpedia.perplexity.settings import PerplexityJobConfig
 from llmpedia.perplexity.worker import PPL_ITEMS, ScoreWorker
 from llmpedia.prompts import load_prompt
 from llmpedia.store.lease import Lease
-from llmpedia.store.runfolder import FORMAT, Manifest, RunFolder
+from llmpedia.store.runfolder import Manifest, RunFolder
 from llmpedia.tables import PPL_ANSWERS, table
 
 
@@ -57,17 +57,8 @@ class ItemPlan:
 def describe_job(config: PerplexityJobConfig, source: Source) -> Row:
     """What ``run.yaml`` holds."""
     prompt = config.prompt.name
-    return {
-        "format": FORMAT,
-        "kind": "ppl",
-        "identity_hash": config.identity_hash(),
-        "identity": config.identity(),
-        "config": config.model_dump(mode="json"),
-        "seeds": [],
-        "source_sha256": source.sha256,
-        "prompts": {prompt: load_prompt(prompt).sha256} if prompt else {},
-        "versions": versions_now(),
-    }
+    prompts = {prompt: load_prompt(prompt).sha256} if prompt else {}
+    return described(config, [], prompts, kind="ppl", source_sha256=source.sha256)
 
 
 def score_items(config: PerplexityJobConfig, run_uri: str, progress: Callable[[Progress], None]) -> RunFolder:

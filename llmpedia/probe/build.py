@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from llmpedia.engines.limits import start_limiter
 from llmpedia.errors import InputError
+from llmpedia.execution.record import described
 from llmpedia.execution.session import Session
 from llmpedia.execution.stream import Row, Work
-from llmpedia.execution.versions import versions_now
 from llmpedia.execution.waves import Waves
 from llmpedia.probe.build_settings import BUILD_STAGES, BuildConfig
 from llmpedia.probe.build_state import BuildState
@@ -33,7 +33,7 @@ from llmpedia.probe.steps import STEPS, enabled
 from llmpedia.probe.web_tools import search_engine
 from llmpedia.prompts import load_prompt
 from llmpedia.store.lease import Lease
-from llmpedia.store.runfolder import FORMAT, Manifest, RunFolder
+from llmpedia.store.runfolder import Manifest, RunFolder
 from llmpedia.tables import table
 
 ORDER = ("corpus", "knowledge", "pairs", "relations", "subgraphs", "questions", "read", "web")
@@ -72,16 +72,8 @@ class StepPlan:
 
 def describe_build(config: BuildConfig) -> Row:
     """What the build's ``run.yaml`` holds."""
-    return {
-        "format": FORMAT,
-        "kind": "probe",
-        "identity_hash": config.identity_hash(),
-        "identity": config.identity(),
-        "config": config.model_dump(mode="json"),
-        "seeds": [],
-        "prompts": {f"probe/{name}": load_prompt(f"probe/{name}").sha256 for name in BUILD_STAGES},
-        "versions": versions_now(),
-    }
+    prompts = {f"probe/{name}": load_prompt(f"probe/{name}").sha256 for name in BUILD_STAGES}
+    return described(config, [], prompts, kind="probe")
 
 
 def build(config: BuildConfig, run_uri: str, progress: Callable[[BuildProgress], None]) -> RunFolder:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
-import numpy as np
+import pyarrow.compute as pc
 
 from llmpedia.probe.documents import DocumentFate
 from llmpedia.store.runfolder import RunFolder
@@ -17,7 +17,7 @@ class Texts:
 
     def __init__(self, run: RunFolder) -> None:
         read = run.read("documents", columns=["number", "document_id", "url", "text", "fate"])
-        kept = read.filter(np.array([fate == DocumentFate.KEPT for fate in read["fate"].to_pylist()], dtype=bool))
+        kept = read.filter(pc.equal(read["fate"], str(DocumentFate.KEPT)))
         self._rows = kept.combine_chunks()
         self._place = {number: place for place, number in enumerate(kept["number"].to_pylist())}
 

@@ -72,6 +72,11 @@ class Step(ABC):
     def need(self) -> Need:
         """What it takes of the engine's context at most."""
 
+    @property
+    def budget(self) -> int:
+        """Characters of documents in one request at most: two of the longest."""
+        return 2 * self.config.corpus.most_chars
+
     def dump(self, item: Row, visit: Visit) -> str:
         """A visit for its way to the driver."""
         rows = [completion_row(item["subject_id"], r, c) for r, c in visit.asked]
@@ -159,7 +164,7 @@ class RelationStep(Step):
     def need(self) -> Need:
         """See :class:`Step`."""
         stage = self._stage
-        return Need(stage.name, 2 * self.config.corpus.most_chars + len(stage.prompt.system), stage.settings.max_tokens or 0)
+        return Need(stage.name, self.budget + len(stage.prompt.system), stage.settings.max_tokens or 0)
 
     @cached_property
     def _stage(self) -> Compare:
@@ -207,22 +212,17 @@ class QuestionStep(Step):
     def loaded(self, item: Row, state: BuildState) -> Row:
         """See :class:`Step`."""
         texts = state.texts
-        shown = shown_documents([s["documents"] for s in item["sides"]], lambda n: len(texts.text(n)), self._budget)
+        shown = shown_documents([s["documents"] for s in item["sides"]], lambda n: len(texts.text(n)), self.budget)
         accounts = [
             [side["value"], [[n, texts.document_id(n), texts.text(n)] for n in numbers]]
             for side, numbers in zip(item["sides"], shown, strict=True)
         ]
         return {**item, "name": state.surfaces.get(item["subject"], item["subject"]), "accounts": accounts}
 
-    @property
-    def _budget(self) -> int:
-        """Characters of documents that are shown: two of the longest."""
-        return 2 * self.config.corpus.most_chars
-
     def need(self) -> Need:
         """See :class:`Step`."""
         stage = self._stage
-        return Need(stage.name, self._budget + len(stage.prompt.system), stage.settings.max_tokens or 0)
+        return Need(stage.name, self.budget + len(stage.prompt.system), stage.settings.max_tokens or 0)
 
     @cached_property
     def _stage(self) -> WriteQuestions:

@@ -3,18 +3,16 @@
 Input columns: those of ``BUILD_ITEMS``. Output: ``stream.VISITS``.
 """
 
-import asyncio
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pyarrow as pa
 
 from llmpedia.engines.client import Client, GroupCommit
 from llmpedia.engines.permits import SharedPermits
-from llmpedia.errors import LlmpediaError
 from llmpedia.execution.clients import client_name, heed_pauses, make_engine, make_permits
-from llmpedia.execution.stream import VISITS, Row, failed_row
+from llmpedia.execution.stream import Row
+from llmpedia.execution.worker import Worker, writer_id
 from llmpedia.probe.build_settings import BuildConfig
 from llmpedia.probe.build_steps import Helpers
 from llmpedia.probe.steps import STEPS
@@ -25,28 +23,18 @@ from llmpedia.store.journal import JournalWriter, read_wave
 BUILD_ITEMS = pa.schema([("subject_id", pa.int64()), ("item", pa.string())])
 
 
-class BuildWorker:
+class BuildWorker(Worker):
     """One process of the stage."""
 
     def __init__(self, config_json: str, run_uri: str, wave: int, step: str, limiters: dict[str, Any]) -> None:
-        import ray
-
         config = BuildConfig.model_validate_json(config_json)
         self._step = STEPS[step](config)
-        writer = ray.get_runtime_context().get_worker_id()[:12]
-        self._helpers = make_helpers(config, run_uri, wave, writer, limiters)
+        self._helpers = make_helpers(config, run_uri, wave, writer_id(), limiters)
 
-    async def __call__(self, batch: pa.Table) -> AsyncIterator[pa.Table]:
-        """Items in, visits out."""
-        rows = await asyncio.gather(*(self._row(json.loads(row["item"])) for row in batch.to_pylist()))
-        yield pa.Table.from_pylist(rows, schema=VISITS)
-
-    async def _row(self, item: Row) -> Row:
-        try:
-            visit = await self._step.visit(item, self._helpers)
-        except LlmpediaError as e:
-            return failed_row(item["subject_id"], e)
-        return {"subject_id": item["subject_id"], "visit": self._step.dump(item, visit), "fatal": None}
+    async def visit(self, row: Row) -> str:
+        """See :class:`Worker`."""
+        item = json.loads(row["item"])
+        return self._step.dump(item, await self._step.visit(item, self._helpers))
 
 
 def make_helpers(config: BuildConfig, run_uri: str, wave: int, writer: str, limiters: dict[str, Any]) -> Helpers:

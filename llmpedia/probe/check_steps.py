@@ -41,12 +41,7 @@ class ReadStep(Step):
     def need(self) -> Need:
         """See :class:`Step`."""
         stage = self._stage
-        return Need(stage.name, self._budget + len(stage.prompt.system), stage.settings.max_tokens or 0)
-
-    @property
-    def _budget(self) -> int:
-        """Characters of documents a call: two of the longest."""
-        return 2 * self.config.corpus.most_chars
+        return Need(stage.name, self.budget + len(stage.prompt.system), stage.settings.max_tokens or 0)
 
     @cached_property
     def _stage(self) -> ReadCheck:
@@ -67,7 +62,7 @@ class ReadStep(Step):
         part: list[tuple[int, str]] = []
         chars = 0
         for number, _, text in documents:
-            if part and chars + len(text) > self._budget:
+            if part and chars + len(text) > self.budget:
                 yield tuple(part)
                 part, chars = [], 0
             part.append((number, text))

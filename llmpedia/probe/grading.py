@@ -5,10 +5,11 @@ from its words. Who could not be graded is no failure of memory: it has an error
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 from llmpedia.config import StageName
 from llmpedia.errors import InputError
+from llmpedia.probe import by_account
 from llmpedia.probe.settings import ProbeConfig
 from llmpedia.prompts import load_prompt
 from llmpedia.stages import (
@@ -28,6 +29,8 @@ from llmpedia.stages import (
 )
 
 Outcome = Literal["complete", "partial", "failed"]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+"""From the best to the worst."""
 _MOST_CONTRADICTIONS = 8  # of a response of three sentences; keeps a judge under a grammar from listing for ever
 
 
@@ -88,7 +91,7 @@ class Grade(Stage[Response, Grading]):
         """See :class:`Stage`."""
         return {
             "question": neutral(one_line(question.question)),
-            "accounts_block": "\n".join(f"{i}. {neutral(one_line(a))}" for i, a in enumerate(question.accounts, 1)),
+            "accounts_block": by_account.listed(question.accounts),
             "response_block": neutral(question.text),
             "count": str(len(question.accounts)),
         }
@@ -99,7 +102,7 @@ class Grade(Stage[Response, Grading]):
         decision = object_schema({"evidence": short, "covered": {"type": "boolean"}})
         contradiction = object_schema({"value": {**short, "minLength": 1}, "why": short})
         listed = {"type": "array", "items": contradiction, "maxItems": _MOST_CONTRADICTIONS}
-        decisions = object_schema(dict.fromkeys(_numbers(question), decision))
+        decisions = object_schema(dict.fromkeys(by_account.keys(question.accounts), decision))
         return Constraint(json_schema=object_schema({"accounts": decisions, "contradictions": listed}))
 
     def parse(self, question: Response, text: str) -> Grading:
@@ -108,13 +111,10 @@ class Grade(Stage[Response, Grading]):
         decisions, listed = answer.get("accounts"), answer.get("contradictions")
         if not isinstance(decisions, Pairs) or not isinstance(listed, list) or len(answer.pairs) > len(answer):
             raise AnswerError('the answer is not {"accounts": {...}, "contradictions": [...]}, each once')
-        wanted = _numbers(question)
-        if sorted(key for key, _ in decisions.pairs) != sorted(wanted):
-            raise AnswerError(f"accounts must have one decision under each of the keys {', '.join(wanted)} and no other")
-        rows = [decisions[number] for number in wanted]
+        rows = by_account.decisions(decisions, question.accounts)
         accounts = set(map(_folded, question.accounts))
         return Grading(
-            covered=tuple(_covered(number, row) for number, row in zip(wanted, rows, strict=True)),
+            covered=tuple(_covered(number, row) for number, row in enumerate(rows, 1)),
             contradictions=tuple(_contradiction(row, accounts) for row in listed),
             evidence=tuple(_said(row, "evidence") for row in rows),
         )
@@ -155,15 +155,11 @@ async def grade(client: Completer, stage: Grade, response: Response) -> Graded:
     return Graded(reply.value, reply.error, failed, reply.completions)
 
 
-def _numbers(question: Response) -> list[str]:
-    return [str(i) for i in range(1, len(question.accounts) + 1)]
-
-
 def _folded(text: str) -> str:
     return one_line(text).casefold()
 
 
-def _covered(number: str, row: Any) -> bool:
+def _covered(number: int, row: Any) -> bool:
     """The decision, where it is a true boolean and the only one ("true" as text is no decision)."""
     covered = row.get("covered") if isinstance(row, Pairs) and len(row.pairs) == len(row) else None
     if not isinstance(covered, bool):

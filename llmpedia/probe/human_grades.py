@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from llmpedia.errors import InputError
-from llmpedia.probe.grading import Contradiction, Grading, outcome
+from llmpedia.probe.grading import OUTCOMES, Contradiction, Grading, outcome
 from llmpedia.probe.run import grades_folder, last_rows, model_folder, models_of
 from llmpedia.sheets import NUMBER, cells, check_columns, columns, need_free, need_none, read_rows, write_rows
 from llmpedia.stages import one_line, without_thought
@@ -16,7 +16,6 @@ from llmpedia.store.files import Folder
 from llmpedia.store.runfolder import RUN_FILE, RunFolder
 
 Row = dict[str, Any]
-_OUTCOMES = ("complete", "partial", "failed")
 _SHOWN = ("model", "benchmark_id", "question", "accounts")
 READER_COLUMNS = ("covered", "contradicted", "comment")
 _DECISIONS = {"yes": True, "no": False}
@@ -29,7 +28,7 @@ def write_grade_sheet(run_uri: str, path: Path, each: int, seed: int) -> int:
         InputError: nothing is graded, or the file is there already.
     """
     need_free(path)
-    graded: dict[str, list[Row]] = {name: [] for name in _OUTCOMES}
+    graded: dict[str, list[Row]] = {name: [] for name in OUTCOMES}
     for model in models_of(run_uri):
         if not Folder(grades_folder(run_uri, model)).exists(RUN_FILE):
             continue

@@ -6,6 +6,7 @@ T-NER are asked through their own packages and need a model named. Dates, number
 
 import importlib
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -118,7 +119,7 @@ def _title(text: str, title: str) -> list[Mention]:
     return [Mention(start, end, surface, key, "entity", TITLE)]
 
 
-class _Windowed:
+class _Windowed(ABC):
     """A back end that reads windows of a text, since its model reads no more at once."""
 
     name: str
@@ -146,9 +147,9 @@ class _Windowed:
         if held:
             yield start, end
 
+    @abstractmethod
     def _spans(self, texts: list[str]) -> list[list[Span]]:
         """What the model finds in each window; offsets are the window's own."""
-        raise NotImplementedError
 
 
 def _pieces(text: str) -> Iterator[tuple[int, int, int]]:

@@ -21,7 +21,7 @@ from llmpedia.stages import AnswerError, Constraint, Pairs, Stage, neutral, obje
 
 LONGEST_QUESTION = 400  # characters
 LONGEST_ANSWER = 200
-FORMS = ("named_entity", "clue_based")
+FORMULATIONS = ("named_entity", "clue_based")
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class WriteQuestions(Stage[Conflict, Written]):
         }
         answer["documents"]["maxItems"] = len(question.texts)
         answers = {"type": "array", "items": object_schema(answer), "maxItems": len(question.accounts)}
-        forms = dict.fromkeys(FORMS, text)
+        forms = dict.fromkeys(FORMULATIONS, text)
         whole = {"keep": {"type": "boolean"}, "reason": text, **forms, "answers": answers, "preferred_answer": text}
         return Constraint(json_schema=object_schema(whole))
 
@@ -223,7 +223,7 @@ def _check_questions(named: str, clue: str, subject: str, answers: list[str]) ->
         raise AnswerError(f"clue_based names {one_line(subject)!r}; describe it without its name")
     if not shares(subject, named):
         raise AnswerError(f"named_entity does not name {one_line(subject)!r}; name it")
-    for form, asked in zip(FORMS, (named, clue), strict=True):
+    for form, asked in zip(FORMULATIONS, (named, clue), strict=True):
         given_away = leak(asked, answers)
         if given_away is not None:
             raise AnswerError(f"{form}: {given_away}; ask without it")

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from llmpedia.config import StageName
+from llmpedia.probe import by_account
 from llmpedia.probe.build_settings import BuildConfig
 from llmpedia.probe.documents import held
 from llmpedia.probe.leaks import without_figures
@@ -75,7 +76,7 @@ class ReadCheck(Stage[Checked, ReadVerdict]):
         return {
             "question": neutral(one_line(question.named_entity)),
             "second_question": neutral(one_line(question.clue_based)),
-            "accounts_block": "\n".join(f"{i}. {neutral(one_line(a))}" for i, a in enumerate(question.accounts, 1)),
+            "accounts_block": by_account.listed(question.accounts),
             "documents_block": "\n".join(shown),
         }
 
@@ -84,7 +85,7 @@ class ReadCheck(Stage[Checked, ReadVerdict]):
         text = {"type": "string", "maxLength": 400}
         document = {"enum": [*question.texts, None]}
         proof = object_schema({"supported": {"type": "boolean"}, "document": document, "quote": text})
-        proofs = object_schema(dict.fromkeys(_numbers(question), proof))
+        proofs = object_schema(dict.fromkeys(by_account.keys(question.accounts), proof))
         return Constraint(json_schema=object_schema({"accounts": proofs, "questions_fit": {"type": "boolean"}, "reason": text}))
 
     def parse(self, question: Checked, text: str) -> ReadVerdict:
@@ -93,16 +94,14 @@ class ReadCheck(Stage[Checked, ReadVerdict]):
         proofs, fit, reason = answer.get("accounts"), answer.get("questions_fit"), answer.get("reason")
         if not isinstance(proofs, Pairs) or len(answer.pairs) > len(answer):
             raise AnswerError('the answer is not {"accounts": {...}, "questions_fit": ..., "reason": "..."}, each once')
-        wanted = _numbers(question)
-        if sorted(key for key, _ in proofs.pairs) != sorted(wanted):
-            raise AnswerError(f"accounts must have one decision under each of the keys {', '.join(wanted)} and no other")
+        rows = by_account.decisions(proofs, question.accounts)
         if not isinstance(fit, bool):
             raise AnswerError(f"questions_fit = {fit!r} is no decision; give true or false")
         told = one_line(reason) if isinstance(reason, str) else ""
         if not fit and not told:
             raise AnswerError("questions_fit is false without a reason; say what does not fit")
         return ReadVerdict(
-            tuple(_proof(n, a, proofs[n], question.texts) for n, a in zip(wanted, question.accounts, strict=True)), fit, told
+            tuple(_proof(n, question.accounts[n - 1], row, question.texts) for n, row in enumerate(rows, 1)), fit, told
         )
 
 
@@ -125,11 +124,7 @@ def verdict_row(group_id: str, reply: Reply[ReadVerdict], urls: Mapping[int, str
     return {**row, "searches": None, "fetches": None, "by": None, "completion": reply.key}
 
 
-def _numbers(question: Checked) -> list[str]:
-    return [str(i) for i in range(1, len(question.accounts) + 1)]
-
-
-def _proof(number: str, account: str, row: Any, texts: Mapping[int, str]) -> Proof:
+def _proof(number: int, account: str, row: Any, texts: Mapping[int, str]) -> Proof:
     """The decision on one account; what it says of a document counts only where it supports."""
     supported = row.get("supported") if isinstance(row, Pairs) and len(row.pairs) == len(row) else None
     if not isinstance(supported, bool):

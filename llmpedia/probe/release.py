@@ -15,11 +15,12 @@ from typing import Any
 
 from llmpedia.entities.keys import canonical_key
 from llmpedia.errors import InputError
+from llmpedia.probe.questions import FORMULATIONS
 from llmpedia.store.files import Folder
 from llmpedia.store.runfolder import RUN_FILE, RunFolder
 
 Row = dict[str, Any]
-FORMULATIONS = ("named_entity", "clue_based")
+NOT_CHECKED = "not checked yet"
 CHECKS = ("read", "web", "review")
 DUPLICATE_QUESTION = "duplicate question"
 _SPACE = uuid.UUID("6f0c1f6e-2f0e-5c57-9a53-5d0f4b0a6c11")  # of this project's records; any fixed one would do
@@ -72,7 +73,7 @@ def _missing(group: str, wanted: Iterable[str], checks: dict[tuple[str, str], Ro
     for check in wanted:
         row = checks.get((group, check))
         if row is None:
-            return f"{check}: not checked yet"
+            return f"{check}: {NOT_CHECKED}"
         if row["fate"] != "kept":
             return f"{check}: {row['fate']}"
     return None

@@ -13,9 +13,9 @@ from typing import Any
 
 from llmpedia.engines.checks import Need, check_context, check_model
 from llmpedia.errors import ConfigError, InputError, LlmpediaError
+from llmpedia.execution.record import described
 from llmpedia.execution.session import Session
 from llmpedia.execution.stream import Row, Work
-from llmpedia.execution.versions import versions_now
 from llmpedia.execution.waves import Waves
 from llmpedia.probe.release import read_benchmark
 from llmpedia.probe.run_settings import ProbeRunConfig
@@ -24,7 +24,7 @@ from llmpedia.probe.settings import ProbeConfig
 from llmpedia.prompts import load_prompt
 from llmpedia.store.files import Folder
 from llmpedia.store.lease import Lease
-from llmpedia.store.runfolder import FORMAT, RUN_FILE, RunFolder
+from llmpedia.store.runfolder import RUN_FILE, RunFolder
 from llmpedia.tables import BENCHMARK, table
 
 _WORDS = {"responses": "closed_book", "grades": "grade"}
@@ -130,7 +130,7 @@ def _respond_one(
 ) -> int:
     own, model = config.of_model(name), config.models[name]
     with Lease(RunFolder(uri).folder) as lease:
-        folder = RunFolder.create_or_open(uri, _described(own, "responses", benchmark, {"model": name}))
+        folder = RunFolder.create_or_open(uri, _described(own, "responses", benchmark, name))
         facts = model.model_dump(mode="json", include={"family", "parameters_b", "reasoning", "group", "base"})
         folder.folder.write(FACTS_FILE, (json.dumps(facts, indent=1) + "\n").encode())
         _same_benchmark(folder, benchmark)
@@ -203,7 +203,7 @@ def grade_responses(
 def _grades(own: ProbeConfig, run_uri: str, name: str, responses: RunFolder) -> RunFolder:
     """The folder of a model's grades by this judge."""
     benchmark = [{k: r[k] for k in BENCHMARK.names} for r in responses.read("benchmark").to_pylist()]
-    folder = RunFolder.create_or_open(grades_folder(run_uri, name), _described(own, "grades", benchmark, {"model": name}))
+    folder = RunFolder.create_or_open(grades_folder(run_uri, name), _described(own, "grades", benchmark, name))
     _same_benchmark(folder, benchmark)
     return folder
 
@@ -217,8 +217,7 @@ def _open_responses(uri: str) -> RunFolder:
 
 def _ungraded(responses: RunFolder, grades_uri: str) -> list[Row]:
     """Responses without a grade of their own, in order of the benchmark. What the engine failed on is no response."""
-    folder = RunFolder(grades_uri)
-    before = last_rows(RunFolder.open(grades_uri), "grades") if folder.folder.exists("run.yaml") else {}
+    before = last_rows(RunFolder.open(grades_uri), "grades") if Folder(grades_uri).exists(RUN_FILE) else {}
     answered = last_rows(responses, "responses")
     items = []
     for number, row in enumerate(responses.read("benchmark").to_pylist()):
@@ -234,20 +233,9 @@ def _ungraded(responses: RunFolder, grades_uri: str) -> list[Row]:
     return sorted(items, key=_never_tried_first)
 
 
-def _described(config: ProbeConfig, kind: str, benchmark: list[Row], more: Row) -> Row:
+def _described(config: ProbeConfig, kind: str, benchmark: list[Row], model: str) -> Row:
     prompt = f"probe/{_WORDS[kind]}"
-    return {
-        "format": FORMAT,
-        "kind": kind,
-        "identity_hash": config.identity_hash(),
-        "identity": config.identity(),
-        "config": config.model_dump(mode="json"),
-        "seeds": [],
-        "benchmark_sha256": _hash(benchmark),
-        **more,
-        "prompts": {prompt: load_prompt(prompt).sha256},
-        "versions": versions_now(),
-    }
+    return described(config, [], {prompt: load_prompt(prompt).sha256}, kind=kind, benchmark_sha256=_hash(benchmark), model=model)
 
 
 def _hash(benchmark: list[Row]) -> str:

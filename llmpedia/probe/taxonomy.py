@@ -55,7 +55,7 @@ def path_text(path: TaxonomyPath) -> str:
     return _BETWEEN.join(path)
 
 
-def field_of(path: TaxonomyPath) -> str:
+def field_of(path: tuple[str, ...]) -> str:
     """What reports group a question by: the middle level. Its names are unique over the disciplines."""
     return path[1]
 

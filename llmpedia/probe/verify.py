@@ -6,7 +6,7 @@ from typing import Any
 
 from llmpedia.probe.documents import DocumentFate, document_id
 from llmpedia.probe.grading import Contradiction, Grading, outcome
-from llmpedia.probe.release import wanted_checks
+from llmpedia.probe.release import CHECKS, wanted_checks
 from llmpedia.store.runfolder import RunFolder
 from llmpedia.store.verify import Report, check_files, check_rest
 
@@ -82,7 +82,7 @@ def _checks(rows: dict[str, list[Row]], done: set[str], wanted: tuple[str, ...],
     """Groups reach a check only by passing the one before."""
     passed = [row["group_id"] for row in rows["questions"] if row["fate"] == "kept"]
     report.need(len(set(passed)) == len(passed), "questions: two groups have one id")
-    for check in ("read", "web", "review"):
+    for check in CHECKS:
         own = [row for row in rows["checks"] if row["check"] == check]
         if check not in wanted:
             report.need(not own, f"checks: {len(own)} rows of the {check} check, which this build does not want")

@@ -14,6 +14,7 @@ from llmpedia.audit.web.address import Address, parse
 from llmpedia.audit.web.search import Hit
 from llmpedia.config import StageName
 from llmpedia.engines.checks import Need
+from llmpedia.probe import by_account
 from llmpedia.probe.build_settings import BuildConfig, ValidationSection
 from llmpedia.probe.documents import held
 from llmpedia.probe.independence import Seeds
@@ -101,7 +102,7 @@ class WebCheck(Stage[AgentView, AgentAction]):
         """See :class:`Stage`."""
         return {
             "question": neutral(one_line(question.question)),
-            "accounts_block": "\n".join(f"{i}. {neutral(one_line(a))}" for i, a in enumerate(question.accounts, 1)),
+            "accounts_block": by_account.listed(question.accounts),
             "searches_left": str(question.searches_left),
             "pages_left": str(question.pages_left),
             "steps_left": str(question.steps_left),
@@ -119,7 +120,7 @@ class WebCheck(Stage[AgentView, AgentAction]):
                     "action": {"enum": list(_ACTIONS)},
                     "query": {"type": "string", "maxLength": _QUERY},
                     "url": url,
-                    "accounts": object_schema(dict.fromkeys(_numbers(question), claim)),
+                    "accounts": object_schema(dict.fromkeys(by_account.keys(question.accounts), claim)),
                 }
             )
         )
@@ -133,17 +134,11 @@ class WebCheck(Stage[AgentView, AgentAction]):
             raise AnswerError('the answer is not {"action": "search", "fetch" or "finish", "query": "...", "url": "...", ...}')
         if action != "finish":
             return AgentAction(action, one_line(query)[:_QUERY], url.strip())
-        decisions, wanted = answer.get("accounts"), _numbers(question)
-        if not isinstance(decisions, Pairs) or sorted(key for key, _ in decisions.pairs) != sorted(wanted):
-            raise AnswerError(f"accounts must have one decision under each of the keys {', '.join(wanted)} and no other")
-        return AgentAction(action, claims=tuple(_claim(number, decisions[number]) for number in wanted))
+        rows = by_account.decisions(answer.get("accounts"), question.accounts)
+        return AgentAction(action, claims=tuple(_claim(number, row) for number, row in enumerate(rows, 1)))
 
 
-def _numbers(view: AgentView) -> list[str]:
-    return [str(i) for i in range(1, len(view.accounts) + 1)]
-
-
-def _claim(number: str, row: object) -> Claim:
+def _claim(number: int, row: object) -> Claim:
     if isinstance(row, Pairs) and len(row.pairs) == len(row):
         supported, url, quote = row.get("supported"), row.get("url", ""), row.get("quote", "")
         if isinstance(supported, bool) and isinstance(url, str) and isinstance(quote, str):
