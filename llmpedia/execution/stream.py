@@ -68,6 +68,13 @@ class EndsWhenStopped:
         """Nothing to do."""
 
 
+def make_quiet(context: Any) -> None:
+    """Have Ray Data show nothing of its own, and spare workers what is only for that."""
+    context.enable_progress_bars = False
+    context.issue_detectors_config.detectors = []
+    context.memory_usage_poll_interval_s = None  # reads the whole memory map of each worker every second
+
+
 def stream(rows: list[Row], work: Work, config: JobConfig, stopped: threading.Event) -> Iterator[list[tuple[int, Row]]]:
     """(subject_id, visit) of rows as they arrive, some at a time, until ``stopped``.
 
@@ -82,9 +89,7 @@ def stream(rows: list[Row], work: Work, config: JobConfig, stopped: threading.Ev
 
     warnings.filterwarnings("ignore", category=RayDeprecationWarning)  # max_concurrency has no named parameter yet
     context = ray.data.DataContext.get_current()
-    context.enable_progress_bars = False
-    context.issue_detectors_config.detectors = []
-    context.memory_usage_poll_interval_s = None  # reads the whole memory map of each worker every second
+    make_quiet(context)
     context.custom_execution_callback_classes = [EndsWhenStopped]
     _OF_THREAD.stopped = stopped
     size = config.waves.rows_per_batch

@@ -8,6 +8,7 @@ from typing import Any
 from llmpedia.errors import InputError
 from llmpedia.probe.build_settings import QualitySection
 from llmpedia.probe.corpus.classifier_file import flaw
+from llmpedia.stages import one_line
 from llmpedia.store.sources import reason
 
 LABEL = "__label__"
@@ -41,7 +42,7 @@ class Quality:
 
     def score(self, text: str) -> float | None:
         """Probability of the label, 0 to 1; None: the classifier says nothing, as to a text without words may happen."""
-        labels, shares = self._model.predict(one_line(text), k=-1)
+        labels, shares = self._model.predict(one_line(text), k=-1)  # a line end would begin the next text
         if not labels:
             return None
         # labels of next to no probability are left out; rounding takes others above 1
@@ -74,8 +75,3 @@ def train(examples: Iterable[tuple[str, str]], path: str | Path, *, epochs: int 
             str(lines), epoch=epochs, dim=dimensions, lr=0.5, wordNgrams=2, bucket=50_000, thread=1, verbose=0
         )
     model.save_model(str(path))
-
-
-def one_line(text: str) -> str:
-    """A text as fastText takes it: a line end would begin the next example."""
-    return " ".join(text.split())

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from llmpedia.errors import EngineError, InputError, LlmpediaError
+from llmpedia.execution.stream import make_quiet
 from llmpedia.probe.build_settings import CorpusSection
 from llmpedia.probe.corpus.prepare import PREPARED, RAW, Preparer, Row, batches
 from llmpedia.probe.corpus.readers import CorpusFile, read_file
@@ -57,11 +58,9 @@ def _on_ray(files: list[CorpusFile], settings: CorpusSection) -> Generator[pa.Ta
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     context = ray.data.DataContext.get_current().copy()
-    context.enable_progress_bars = False
+    make_quiet(context)
     context.execution_options.preserve_order = True
     context.target_max_block_size = _BLOCK
-    context.issue_detectors_config.detectors = []
-    context.memory_usage_poll_interval_s = None  # reads the whole memory map of each worker every second
     context.custom_execution_callback_classes = []
     told = {"settings": settings.model_dump_json()}
     # What lies on this machine's disk need not lie on another's.
