@@ -9,8 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 from test_probe_tables import probe
 
+from llmpedia.analysis.drawing import write_figures
 from llmpedia.analysis.probe_data import Facts, HumanGrade
-from llmpedia.analysis.probe_figures import probe_figures, write_figures
+from llmpedia.analysis.probe_figures import probe_figures
 from llmpedia.analysis.probe_report import probe_report, write_probe_report
 
 NAMES = ("big <b>&model", "big $off", "small $x_1$")
@@ -145,7 +146,8 @@ def test_pyplot_and_pandas_are_no_part_of_drawing(tmp_path):
         "import sys; from pathlib import Path; sys.path.insert(0, 'tests')\n"
         "from test_probe_tables import probe\n"
         "from llmpedia.analysis.probe_report import probe_report\n"
-        "from llmpedia.analysis.probe_figures import probe_figures, write_figures\n"
+        "from llmpedia.analysis.drawing import write_figures\n"
+        "from llmpedia.analysis.probe_figures import probe_figures\n"
         "assert 'matplotlib' not in sys.modules\n"
         f"write_figures(probe_figures(probe_report(probe({{'a': 'CPF', 'b': 'CCF'}}), False)[0]), Path({str(tmp_path)!r}))\n"
         "print('matplotlib.pyplot' in sys.modules)"

@@ -1,14 +1,12 @@
 """A probe's report as figures, each made from the rows of a table: SVG (text stays text) and PNG.
 
-What is told apart by colour is told apart by hatching or by marker and line too, so that figures can be read in grey. The same
-rows give the same bytes: no date, no version, no random ids, and no settings of the user's matplotlib.
+What is told apart by colour is told apart by hatching or by marker and line too, so that figures can be read in grey.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from llmpedia.analysis.drawing import COLOURS, MARKERS, cut, drawn_value, look, new_figure, shown_name
 from llmpedia.analysis.probe_data import ALL_MODELS, Row, Rows
 
 if TYPE_CHECKING:
@@ -22,11 +20,7 @@ _SHADES = {
     "not_graded_pct": ("not graded", "#ffffff", "xx"),
 }
 _LINES = {"complete_pct": ("o", "-"), "partial_pct": ("s", "--"), "failed_pct": ("^", ":"), "not_graded_pct": ("x", "-.")}
-_COLOURS = ("#1b4965", "#b5502c", "#5a7d2a", "#7a3e8e", "#8a6d00", "#3a3a3a")
-_MARKERS = "osD^vP*X<>"
-_LONGEST = 48  # characters of a name
 _MOST_BARS, _MOST_PANELS = 60, 4
-_DPI = 144
 
 
 def probe_figures(tables: Mapping[str, Rows]) -> dict[str, "Figure"]:
@@ -41,62 +35,15 @@ def probe_figures(tables: Mapping[str, Rows]) -> dict[str, "Figure"]:
         "formulation": ("formulation", _formulation),
         "perplexity": ("perplexity_bins", _perplexity),
     }
-    with _look():
+    with look():
         made = {name: make(tables[table]) for name, (table, make) in makers.items() if tables.get(table)}
     return {name: figure for name, figure in made.items() if figure is not None}
-
-
-def write_figures(figures: Mapping[str, "Figure"], folder: Path) -> list[Path]:
-    """Each figure as ``NAME.svg`` and ``NAME.png``; the files written."""
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    with _look():
-        for name, figure in figures.items():
-            for form, metadata in (("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})):
-                paths.append(folder / f"{name}.{form}")
-                figure.savefig(paths[-1], format=form, metadata=metadata, dpi=_DPI)
-    return paths
-
-
-@contextmanager
-def _look() -> Iterator[None]:
-    """matplotlib's own defaults for as long as we draw, whatever a matplotlibrc or the caller has set."""
-    from matplotlib import style
-
-    ours = {"svg.hashsalt": "llmpedia", "svg.fonttype": "none", "font.size": 9, "hatch.linewidth": 0.5, "axes.axisbelow": True}
-    with style.context(["default", ours]):
-        yield
-
-
-def _figure(width: float, height: float, panels: int = 1) -> "tuple[Figure, list[Axes]]":
-    """A figure on the Agg canvas, outside of pyplot and its list of open figures."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots(1, panels, squeeze=False)
-    return figure, list(axes[0])
-
-
-def _cut(text: Any, longest: int) -> str:
-    line = " ".join(str(text).split())
-    return line if len(line) <= longest else f"{line[: longest - 1]}…"
-
-
-def _name(text: Any) -> str:
-    """In one line, short, and with no dollar sign that would begin a formula."""
-    return _cut(text, _LONGEST).replace("$", r"\$")
-
-
-def _number(value: float | None) -> float:
-    return float("nan") if value is None else value
 
 
 def _stacked(width: float, names: Sequence[str], rows: Rows, label: str) -> "Figure":
     """A bar a row from 0 to 100 percent, the first row on top; rows beyond the first 60 are not drawn, and it is said so."""
     shown = rows[:_MOST_BARS]
-    figure, (axes,) = _figure(width, 1.4 + 0.24 * len(shown))
+    figure, (axes,) = new_figure(width, 1.4 + 0.24 * len(shown))
     left = [0.0] * len(shown)
     for column, (outcome, colour, hatch) in _SHADES.items():
         widths = [row[column] or 0.0 for row in shown]
@@ -104,7 +51,7 @@ def _stacked(width: float, names: Sequence[str], rows: Rows, label: str) -> "Fig
             bars: dict[str, Any] = {"color": colour, "hatch": hatch, "edgecolor": "#222222", "linewidth": 0.4}
             axes.barh(range(len(shown)), widths, left=left, label=outcome, **bars)
         left = [a + b for a, b in zip(left, widths, strict=True)]
-    axes.set_yticks(range(len(shown)), [_name(name) for name in names[:_MOST_BARS]])
+    axes.set_yticks(range(len(shown)), [shown_name(name) for name in names[:_MOST_BARS]])
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.set_xlim(0, 100)
     axes.set_xlabel(label if len(shown) == len(rows) else f"{label}; the first {len(shown)} of {len(rows)}")
@@ -120,22 +67,22 @@ def _results(rows: Rows) -> "Figure":
 
 def _fields(rows: Rows) -> "Figure":
     pooled = [row for row in rows if row["model"] == ALL_MODELS]
-    names = [f"{_cut(row['field'] or 'not told', 36)} (n={row['questions']}{'*' if row['few'] else ''})" for row in pooled]
+    names = [f"{cut(row['field'] or 'not told', 36)} (n={row['questions']}{'*' if row['few'] else ''})" for row in pooled]
     few = "; * few questions" if any(row["few"] for row in pooled) else ""
     return _stacked(7.5, names, pooled, f"answers of all models (%){few}")
 
 
 def _scale(rows: Rows) -> "Figure":
-    figure, (axes,) = _figure(6.5, 4)
+    figure, (axes,) = new_figure(6.5, 4)
     families: dict[str, Rows] = {}
     for row in rows:
         off = ", reasoning off" if row["reasoning"] is False else ""
-        families.setdefault(_name(f"{row['family'] or 'other'}{off}"), []).append(row)
+        families.setdefault(shown_name(f"{row['family'] or 'other'}{off}"), []).append(row)
     lines = []
     for number, models in enumerate(families.values()):
         joined = "-" if models[0]["family"] else "none"
-        colour, marker = _COLOURS[number % len(_COLOURS)], _MARKERS[number % len(_MARKERS)]
-        sizes, complete = [row["parameters_b"] for row in models], [_number(row["complete_pct"]) for row in models]
+        colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+        sizes, complete = [row["parameters_b"] for row in models], [drawn_value(row["complete_pct"]) for row in models]
         lines += axes.plot(sizes, complete, linestyle=joined, marker=marker, color=colour)
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:g}")
@@ -149,13 +96,13 @@ def _scale(rows: Rows) -> "Figure":
 
 
 def _reasoning(rows: Rows) -> "Figure":
-    figure, (axes,) = _figure(6.5, 1.6 + 0.4 * len(rows))
+    figure, (axes,) = new_figure(6.5, 1.6 + 0.4 * len(rows))
     for place, row in enumerate(rows):
-        off, on = _number(row["complete_off_pct"]), _number(row["complete_on_pct"])
+        off, on = drawn_value(row["complete_off_pct"]), drawn_value(row["complete_on_pct"])
         axes.plot([off, on], [place, place], color="#777777", linewidth=1)
         axes.plot([off], [place], "o", color="#1b4965", markerfacecolor="white", label="reasoning off" if not place else None)
         axes.plot([on], [place], "o", color="#1b4965", label="reasoning on" if not place else None)
-    axes.set_yticks(range(len(rows)), [_name(row["on"]) for row in rows])
+    axes.set_yticks(range(len(rows)), [shown_name(row["on"]) for row in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlabel("complete recall (%)")
     axes.grid(axis="x", alpha=0.3)
@@ -166,7 +113,7 @@ def _reasoning(rows: Rows) -> "Figure":
 def _exposure(rows: Rows) -> "Figure":
     pooled = [row for row in rows if row["model"] == ALL_MODELS]
     measures = list(dict.fromkeys(row["measure"] for row in pooled))
-    figure, panels = _figure(8, 3.4, len(measures))
+    figure, panels = new_figure(8, 3.4, len(measures))
     for axes, measure in zip(panels, measures, strict=True):
         bins = [row for row in pooled if row["measure"] == measure]
         _lines(axes, bins)
@@ -182,7 +129,7 @@ def _span(row: Row) -> str:
 
 def _lines(axes: "Axes", rows: Rows) -> None:
     for column, (marker, line) in _LINES.items():
-        values = [_number(row[column]) for row in rows]
+        values = [drawn_value(row[column]) for row in rows]
         if column != "not_graded_pct" or any(values):
             axes.plot(range(len(rows)), values, marker=marker, linestyle=line, color="#1b4965", label=_SHADES[column][0])
     axes.set_ylim(-2, 102)
@@ -191,9 +138,9 @@ def _lines(axes: "Axes", rows: Rows) -> None:
 
 
 def _oracle(rows: Rows) -> "Figure":
-    figure, (axes,) = _figure(max(5.0, 2 + 0.22 * len(rows)), 4)
+    figure, (axes,) = new_figure(max(5.0, 2 + 0.22 * len(rows)), 4)
     _lines(axes, rows)
-    axes.set_xticks(range(len(rows)), [_name(row["added"]) for row in rows], rotation=90)
+    axes.set_xticks(range(len(rows)), [shown_name(row["added"]) for row in rows], rotation=90)
     axes.set_xlabel("model added to the pool")
     axes.set_ylabel("questions (%)")
     axes.legend(loc="center right", frameon=False, handlelength=3)
@@ -201,11 +148,11 @@ def _oracle(rows: Rows) -> "Figure":
 
 
 def _formulation(rows: Rows) -> "Figure":
-    figure, (axes,) = _figure(6.5, 1.6 + 0.32 * len(rows))
-    differences = [_number(row["difference"]) for row in rows]
+    figure, (axes,) = new_figure(6.5, 1.6 + 0.32 * len(rows))
+    differences = [drawn_value(row["difference"]) for row in rows]
     axes.barh(range(len(rows)), differences, color="#7fb3d5", edgecolor="#222222", linewidth=0.4)
     axes.axvline(0, color="#222222", linewidth=0.8)
-    axes.set_yticks(range(len(rows)), [_name(row["model"]) for row in rows])
+    axes.set_yticks(range(len(rows)), [shown_name(row["model"]) for row in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlabel("complete recall, named-entity minus clue-based (points)")
     axes.grid(axis="x", alpha=0.3)
@@ -216,13 +163,13 @@ def _perplexity(rows: Rows) -> "Figure":
     """One panel a model: of more than four, the first ones by name."""
     every = list(dict.fromkeys(row["model"] for row in rows))
     models = every[:_MOST_PANELS]
-    figure, panels = _figure(1 + 4.2 * len(models), 3.6, len(models))
+    figure, panels = new_figure(1 + 4.2 * len(models), 3.6, len(models))
     for axes, model in zip(panels, models, strict=True):
         bins = [row for row in rows if row["model"] == model]
         _lines(axes, bins)
         axes.set_xticks(range(len(bins)), [f"{row['ppl_median']:.3g}" for row in bins], rotation=45)
         axes.set_xlabel("perplexity of the accounts (median of the bin)")
-        axes.set_title(_name(model), fontsize=9)
+        axes.set_title(shown_name(model), fontsize=9)
     if len(every) > len(models):
         figure.suptitle(f"the first {len(models)} of {len(every)} models", fontsize=9)
     panels[0].legend(loc="best", frameon=False, handlelength=3)

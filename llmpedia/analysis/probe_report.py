@@ -1,15 +1,13 @@
 """The report of a probe: every table and figure that its data allow, what they do not allow and why, and one page with it all."""
 
 from collections.abc import Mapping
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llmpedia.analysis.formats import columns_of, shown, write_tables
+from llmpedia.analysis.page import Part, write_report
 from llmpedia.analysis.probe_data import ProbeData, Row, Rows
 from llmpedia.analysis.probe_exposure import exposure_bins, exposure_regression
 from llmpedia.analysis.probe_fields import fields
-from llmpedia.analysis.probe_figures import write_figures
 from llmpedia.analysis.probe_formulation import formulation, formulation_mean
 from llmpedia.analysis.probe_judge import judge_accounts, judge_outcomes
 from llmpedia.analysis.probe_oracle import oracle
@@ -65,12 +63,6 @@ _FIGURES_OF = {
     "perplexity_bins": "perplexity",
     **{name: name for name in ("scale", "reasoning", "fields", "oracle", "formulation")},
 }
-_LONG = 40  # rows from which on a table is folded
-_STYLE = (
-    "body{font-family:sans-serif;margin:2em auto;max-width:72em;padding:0 1em}img{max-width:100%}"
-    "table{border-collapse:collapse;font-size:.85em}th,td{padding:.15em .6em;border-bottom:1px solid #ccc;text-align:left}"
-    ".scroll{overflow-x:auto}td.n{text-align:right;font-variant-numeric:tabular-nums}"
-)
 
 
 def probe_report(data: ProbeData, strict: bool) -> tuple[dict[str, Rows], Rows]:
@@ -106,50 +98,7 @@ def _miss(table: str, reason: str) -> Row:
 
 
 def write_probe_report(tables: Mapping[str, Rows], missing: Rows, figures: Mapping[str, "Figure"], folder: Path) -> list[Path]:
-    """Each table as Parquet, CSV, Markdown and LaTeX, each figure as SVG and PNG, and ``index.html``; the files written."""
-    folder.mkdir(parents=True, exist_ok=True)
-    whole = {**{name: rows for name, rows in tables.items() if rows}, **({"missing": missing} if missing else {})}
-    paths = [*write_tables(whole, folder), *write_figures(figures, folder), folder / "index.html"]
-    paths[-1].write_text(_page(tables, missing, figures), encoding="utf-8")
-    return paths
-
-
-def _page(tables: Mapping[str, Rows], missing: Rows, figures: Mapping[str, "Figure"]) -> str:
-    """The page refers to the figures and data beside it, and to nothing else."""
-    parts = [_section(name, rows, figures) for name, rows in tables.items() if rows]
-    if missing:
-        parts.append(f'<section id="missing"><h2>Missing</h2>{_table(missing)}</section>')
-    return "\n".join(
-        [
-            '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Probe</title>',
-            f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body>',
-            "<h1>Probe</h1>",
-            "<p>Shares are in percent of all questions, intervals are 95%. -: not known or not defined.</p>",
-            *parts,
-            "</body></html>\n",
-        ]
-    )
-
-
-def _section(name: str, rows: Rows, figures: Mapping[str, "Figure"]) -> str:
-    title = escape(_TITLES.get(name, name))
-    table = _table(rows)
-    if len(rows) > _LONG:
-        table = f"<details><summary>{len(rows):,} rows</summary>{table}</details>"
-    links = " · ".join(f'<a href="{escape(name)}.{form}">{form}</a>' for form in ("csv", "parquet", "md", "tex"))
-    figure = _FIGURES_OF.get(name)
-    drawn = f'<p><img src="{figure}.svg" alt="{title}, drawn from the table below"></p>' if figure in figures else ""
-    return f'<section id="{escape(name)}"><h2>{title}</h2>{drawn}{table}<p>{links}</p></section>'
-
-
-def _table(rows: Rows) -> str:
-    columns = columns_of(rows)
-    head = "".join(f"<th>{escape(column)}</th>" for column in columns)
-    body = "\n".join(f"<tr>{''.join(_cell(row.get(column), column) for column in columns)}</tr>" for row in rows)
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>'
-
-
-def _cell(value: object, column: str) -> str:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    kind = ' class="n"' if number else ""
-    return f"<td{kind}>{escape(shown(value, column))}</td>"
+    """The report's directory; the files written."""
+    about = "Shares are in percent of all questions, intervals are 95%. -: not known or not defined."
+    figures_of = {table: [name] for table, name in _FIGURES_OF.items()}
+    return write_report("Probe", about, [Part(tables, missing, _TITLES, figures, figures_of)], folder)

@@ -1,0 +1,67 @@
+"""What all figures share: how they are written, matplotlib's settings, colours and marks that can be told apart in grey.
+
+The same rows give the same bytes: no date, no version, no random ids, and no settings of the user's matplotlib.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOURS = ("#1b4965", "#b5502c", "#5a7d2a", "#7a3e8e", "#8a6d00", "#3a3a3a")
+MARKERS = "osD^vP*X<>"
+_LONGEST = 48  # characters of a name
+_DPI = 144
+
+
+def write_figures(figures: Mapping[str, "Figure"], folder: Path) -> list[Path]:
+    """Each figure as ``NAME.svg`` and ``NAME.png``; the files written."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    with look():
+        for name, figure in figures.items():
+            for form, metadata in (("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})):
+                paths.append(folder / f"{name}.{form}")
+                figure.savefig(paths[-1], format=form, metadata=metadata, dpi=_DPI)
+    return paths
+
+
+@contextmanager
+def look() -> Iterator[None]:
+    """matplotlib's own defaults for as long as we draw, whatever a matplotlibrc or the caller has set."""
+    from matplotlib import style
+
+    ours = {"svg.hashsalt": "llmpedia", "svg.fonttype": "none", "font.size": 9, "hatch.linewidth": 0.5, "axes.axisbelow": True}
+    with style.context(["default", ours]):
+        yield
+
+
+def new_figure(width: float, height: float, panels: int = 1) -> "tuple[Figure, list[Axes]]":
+    """A figure on the Agg canvas, outside of pyplot and its list of open figures."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(1, panels, squeeze=False)
+    return figure, list(axes[0])
+
+
+def cut(text: Any, longest: int) -> str:
+    """In one line of at most so many characters."""
+    line = " ".join(str(text).split())
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+def shown_name(text: Any) -> str:
+    """In one line, short, and with no dollar sign that would begin a formula."""
+    return cut(text, _LONGEST).replace("$", r"\$")
+
+
+def drawn_value(value: float | None) -> float:
+    """What is not known is not drawn."""
+    return float("nan") if value is None else value
