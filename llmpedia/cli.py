@@ -7,19 +7,29 @@ import time
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from llmpedia import __version__
 from llmpedia.cli_audit import add_audit, with_action
+from llmpedia.cli_export import add_export
+from llmpedia.cli_grid import add_grid
+from llmpedia.cli_import import add_import
 from llmpedia.cli_ppl import add_ppl
 from llmpedia.cli_probe import add_probe
+from llmpedia.cli_site import add_browse
 from llmpedia.config import load_config
 from llmpedia.errors import EXIT_BAD_INPUT, EXIT_DONE, EXIT_FINDING, EXIT_INTERRUPTED, MEANINGS, InputError, LlmpediaError
+from llmpedia.extras import need_extra
 from llmpedia.interrupts import sigterm_as_ctrl_c
 from llmpedia.progress import progress_bar
+from llmpedia.store.files import is_passing
+
+if TYPE_CHECKING:
+    from llmpedia.store.runfolder import RunFolder
 
 # What a folder holds whose run.yaml has a kind, and where its figures are.
 KINDS = {"audit": "an audit", "ppl": "scores", "probe": "a probe's build", "responses": "responses", "grades": "grades"}
+KINDS |= {"imported": "an imported encyclopedia"}
 REPORTS = {
     "audit": "use llmpedia audit report {0}",
     "ppl": "read {0}/tables/ppl_questions and ppl_answers (Parquet)",
@@ -27,9 +37,6 @@ REPORTS = {
     "responses": "use llmpedia probe report on the folder that holds models/",
     "grades": "use llmpedia probe report on the folder that holds models/",
 }
-
-# Where Ray unpacks what a job brings along, and removes it from when it needs the space.
-_UNPACKED = "working_dir_files"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -108,14 +115,20 @@ def _parser() -> argparse.ArgumentParser:
     status.add_argument("run_uri", metavar="RUN")
     status.set_defaults(run=_status)
 
-    report = commands.add_parser("report", help="funnel tables from fates (paper, tables 3 and 15 to 19), tokens and cost")
+    report = commands.add_parser("report", help="what runs and their audits say: tables, figures and one page")
     report.add_argument("run_uris", metavar="RUN", nargs="+")
-    report.add_argument("--out", help="folder for Parquet, CSV and Markdown; without it the tables are printed only")
+    report.add_argument("--out", metavar="DIR", help="folder for everything; without it funnel, tokens and cost are printed only")
+    report.add_argument("--encoder", metavar="MODEL", help="sentence-transformers model for the semantic cosine to Wikipedia")
+    report.add_argument("--review", action="append", default=[], metavar="SHEET", help="a filled sheet, for table 11")
     report.set_defaults(run=_report)
 
     add_audit(commands)
+    add_grid(commands)
+    add_import(commands)
     add_ppl(commands)
     add_probe(commands)
+    add_browse(commands)
+    add_export(commands)
     _add_rehearse(commands)
     return parser
 
@@ -170,9 +183,9 @@ def _materialize(args: argparse.Namespace) -> int:
 
 def _passing(run_uri: str) -> list[str]:
     """What is to be said of a run folder inside of a job's own copy of its working directory."""
-    folder = Path(run_uri).absolute()
-    if "://" in run_uri or _UNPACKED not in folder.parts:
+    if not is_passing(run_uri):
         return []
+    folder = Path(run_uri).absolute()
     return [f"run folder {folder}: is in this job's copy of its working directory, which Ray removes; give --run a path outside"]
 
 
@@ -225,20 +238,48 @@ def _status(args: argparse.Namespace) -> int:
 
 
 def _report(args: argparse.Namespace) -> int:
-    from llmpedia.analysis.formats import as_text, write_tables
+    from llmpedia.analysis.formats import as_text
     from llmpedia.analysis.funnel import funnel_tables
     from llmpedia.analysis.usage import usage_table
-    from llmpedia.store.runfolder import RunFolder
 
-    runs = [RunFolder.open(uri) for uri in args.run_uris]
-    for run in runs:
-        if kind := run.description().get("kind"):
-            raise InputError(f"{run.uri}: holds {KINDS[kind]}, not a walk; {REPORTS[kind].format(run.uri)}")
+    runs = _walks(args.run_uris)
+    if args.out:
+        return _write_report(runs, args)
+    if args.encoder or args.review:
+        raise InputError("--encoder, --review: are for the report that --out writes; give --out DIR as well")
     tables = {**funnel_tables(runs), "usage": [row for run in runs for row in usage_table(run)]}
-    if args.out:  # before printing: whoever reads along may have enough of it
-        write_tables(tables, Path(args.out))
     for name, rows in tables.items():
         print(as_text(name, rows))
+    return EXIT_DONE
+
+
+def _walks(uris: Sequence[str]) -> "list[RunFolder]":
+    """The runs, each once and each a walk."""
+    from llmpedia.store.runfolder import RunFolder
+
+    runs = [RunFolder.open(uri) for uri in uris]
+    for run in runs:
+        if (kind := run.description().get("kind")) in REPORTS:
+            raise InputError(f"{run.uri}: holds {KINDS[kind]}, not a walk; {REPORTS[kind].format(run.uri)}")
+    places = [run.uri.rstrip("/") for run in runs]
+    if twice := sorted({place for place in places if places.count(place) > 1}):
+        raise InputError(f"{twice[0]}: is given twice; give each run once")
+    return runs
+
+
+def _write_report(runs: "list[RunFolder]", args: argparse.Namespace) -> int:
+    need_extra("report")
+    from llmpedia.analysis.audit_report import local_encoder
+    from llmpedia.analysis.report import report, write_runs_report
+    from llmpedia.audit.review import agreement_by_tier, read_sheet
+
+    encode = local_encoder(args.encoder) if args.encoder else None
+    reviews = agreement_by_tier([row for sheet in args.review for row in read_sheet(Path(sheet))])
+    parts = report(runs, encode, reviews)
+    written = write_runs_report(parts, Path(args.out))
+    lacking = sum(len(part.missing) for part in parts)
+    print(f"{len(written)} files; {lacking} tables, columns or figures are missing, each with its reason and command")
+    print(f"read {Path(args.out) / 'index.html'}")
     return EXIT_DONE
 
 

@@ -363,13 +363,17 @@ IDENTITY: dict[str, tuple[str, ...]] = {
 
 
 class Config(JobConfig):
-    """A whole run. See ``configs/`` for complete files."""
+    """A whole run. See ``configs/`` for complete files.
+
+    ``reuse``: folders of other runs of the same engine; a request that one of them has been answered is not asked again.
+    """
 
     run: RunSection = RunSection()
     caps: CapsSection = CapsSection()
     article: ArticleSection = ArticleSection()
     entities: EntitiesSection = EntitiesSection()
     plan: PlanSection = PlanSection()
+    reuse: list[str] = Field(default_factory=list)
 
     identity_keys: ClassVar[dict[str, tuple[str, ...]]] = IDENTITY
 
@@ -395,7 +399,7 @@ def load_config(path: str | Path, overrides: list[str] | None = None) -> Config:
         ConfigError: one line; nothing has been started.
     """
     config = parse_config(load_mapping(path, overrides), str(path))
-    return _resolve_paths(config, Path(path))
+    return resolve_paths(config, Path(path))
 
 
 def parse_config(data: dict[str, Any], source: str) -> Config:
@@ -407,8 +411,12 @@ def parse_config(data: dict[str, Any], source: str) -> Config:
     return parse_as(Config, data, source)
 
 
-def _resolve_paths(config: Config, source: Path) -> Config:
-    """Relative to this process's folder, else to the configuration's."""
+def resolve_paths(config: Config, source: Path) -> Config:
+    """Files that settings name, as absolute paths: relative to this process's folder, else to the configuration's.
+
+    Raises:
+        ConfigError: there is no such file.
+    """
     run, engine = config.run, config.engine
     if run.titles:
         path = found_file(run.titles, source, "run.titles", "give a text file with one title a line")

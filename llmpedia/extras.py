@@ -6,6 +6,7 @@ from llmpedia.errors import ConfigError
 
 _MODULES = {
     "audit": ("httpx", "mwparserfromhell", "trafilatura", "resiliparse", "scipy", "sklearn"),
+    "report": ("matplotlib", "scipy", "sklearn", "statsmodels", "mwparserfromhell"),
     "probe": (
         "spacy",
         "fasttext",
@@ -17,6 +18,7 @@ _MODULES = {
         "matplotlib",
         "text_to_num",
     ),
+    "site": ("fastapi", "uvicorn", "jinja2", "nh3", "mwparserfromhell", "phonenumbers", "stdnum", "pagefind_bin"),
 }
 
 

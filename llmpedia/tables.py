@@ -131,6 +131,17 @@ COMPLETIONS = _schema(
     }
 )
 
+IMPORTS = _schema(
+    {
+        "subject_id": (_ID, "of the article"),
+        "source": (_STRING, "file and place in it, or address after redirects"),
+        "title": (_STRING, "as the source has it"),
+        "form": (_STRING, "of the text there: text, markdown, wikitext or html"),
+        "sha256": (_STRING, "of the text as it was read there"),
+        "fetched_at": (_STRING, "UTC; null: read from a file"),
+    }
+)
+
 SAMPLE = _schema(
     {
         "position": (_INT, "order in the audit, from 0; articles of one commit of the run stand together"),
@@ -413,6 +424,8 @@ TABLES: dict[str, pa.Schema] = {
     "candidates": CANDIDATES,
     "aliases": ALIASES,
     "completions": COMPLETIONS,
+    # of an imported encyclopedia, in place of completions
+    "imports": IMPORTS,
     # of an audit
     "sample": SAMPLE,
     "audited": AUDITED,

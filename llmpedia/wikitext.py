@@ -25,7 +25,7 @@ _LANGUAGES = frozenset(
 _HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|<nowiki>.*?(?:</nowiki>|\Z)|<ref[^>/]*/>|<ref[^>]*>.*?(?:</ref>|\Z)", re.S | re.I)
 _TOKENS = re.compile(r"\[\[|\]\]|\n\s*\n|\n(?==)")
 # The title begins and ends with a visible character (or is missing), so that runs of blanks are not tried in every split.
-_HEADING = re.compile(r"^(={2,6})[ \t]*+([^ \t\n](?:[^\n]*[^ \t\n])?|(?<=[ \t]))[ \t]*\1[ \t]*$", re.M)
+HEADING = re.compile(r"^(={2,6})[ \t]*+([^ \t\n](?:[^\n]*[^ \t\n])?|(?<=[ \t]))[ \t]*\1[ \t]*$", re.M)
 # 0.85, .85, 0,85, 1.0, 85%; never a bare number, which titles hold ("Apollo (1)").
 _SCORE = re.compile(r"\s*\(\s*(?:(0?[.,]\d{1,3}|1[.,]0{1,3})|(100|\d{1,2})\s*%)\s*\)\s*$")
 _SCORE_AFTER = re.compile(r"\s?\(\s*(?:(0?[.,]\d{1,3}|1[.,]0{1,3})|(100|\d{1,2})\s*%)\s*\)")
@@ -35,8 +35,8 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _EXTERNAL = re.compile(r"\[https?://[^\s\]]++\s*+([^\]]*+)\]")
 # What is left in brackets once titles are replaced: files, categories, other wikis. Group 1: a caption.
 _OTHER_LINK = re.compile(r"\[\[(?:[^\[\]|]*\|)*([^\[\]|]*)\]\]")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
-_SENTENCE_END = re.compile(r"(?<=[^\W\d_A-Z][.!?])\s+(?=[^\sa-z])|(?<=[)\"'\d][.!?])\s+(?=[^\sa-z])|(?<=[。।！？])|\n+")
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+SENTENCE_END = re.compile(r"(?<=[^\W\d_A-Z][.!?])\s+(?=[^\sa-z])|(?<=[)\"'\d][.!?])\s+(?=[^\sa-z])|(?<=[。।！？])|\n+")
 _MARK = re.compile("\x02(\\d+)\x03")
 _BAD_TITLE = re.compile(r"[\[\]{}|<>\n\x02\x03]")
 MAX_TITLE_BYTES = 255
@@ -68,11 +68,11 @@ class Article:
     """One Wikitext, read once. All properties are plain text without markup."""
 
     def __init__(self, wikitext: str) -> None:
-        self._text = _HIDDEN.sub(" ", _CONTROL.sub(" ", wikitext.replace("\r\n", "\n")))
+        self._text = _HIDDEN.sub(" ", CONTROL.sub(" ", wikitext.replace("\r\n", "\n")))
 
     @cached_property
     def _scanned(self) -> tuple[list[tuple[int, int, str, str, float | None]], int]:
-        return _scan(self._text)
+        return scan_links(self._text)
 
     @property
     def other_links(self) -> int:
@@ -89,7 +89,7 @@ class Article:
     @cached_property
     def headings(self) -> list[Heading]:
         """All headings in order."""
-        return [Heading(len(m.group(1)), Article(m.group(2)).text) for m in _HEADING.finditer(self._text)]
+        return [Heading(len(m.group(1)), Article(m.group(2)).text) for m in HEADING.finditer(self._text)]
 
     @cached_property
     def text(self) -> str:
@@ -99,7 +99,7 @@ class Article:
     @cached_property
     def lead(self) -> str:
         """Plain text before the first heading."""
-        first = _HEADING.search(self._text)
+        first = HEADING.search(self._text)
         return Article(self._text[: first.start()]).text if first else self.text
 
     @property
@@ -121,7 +121,7 @@ class Article:
     def _sentences(self) -> dict[int, str]:
         found: dict[int, str] = {}
         text = _strip_markup(self._marked(marks=True), keep_templates=True)
-        for sentence in _SENTENCE_END.split(text):
+        for sentence in SENTENCE_END.split(text):
             numbers = _MARK.findall(sentence)
             if numbers:
                 plain = " ".join(_MARK.sub("", sentence).split())
@@ -134,8 +134,8 @@ def first_words(text: str, n: int) -> str:
     return " ".join(text.split()[:n])
 
 
-def _scan(text: str) -> tuple[list[tuple[int, int, str, str, float | None]], int]:
-    """(start, end, target, label, score) of links to titles, in order; and how many links name none."""
+def scan_links(text: str) -> tuple[list[tuple[int, int, str, str, float | None]], int]:
+    """(start, end, target, label, score) of links to titles, in order; and how many links name none. ``end``: behind a score."""
     found: list[tuple[int, int, str, str, float | None]] = []
     stack: list[int] = []
     other = 0
@@ -212,7 +212,7 @@ def _strip_markup(text: str, keep_templates: bool) -> str:
             text, n = _TEMPLATE.subn(" ", text)
             if not n:
                 break
-    text = _EXTERNAL.sub(r"\1", _HEADING.sub("\n", text))
+    text = _EXTERNAL.sub(r"\1", HEADING.sub("\n", text))
     text = _OTHER_LINK.sub(" ", text)
     text = _TAG.sub(" ", text.replace("'''", "").replace("''", ""))
     return html.unescape(text)

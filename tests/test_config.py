@@ -11,6 +11,7 @@ from builders import make_config, one_line
 from llmpedia.audit.settings import load_audit_config
 from llmpedia.config import IDENTITY, Config, load_config
 from llmpedia.errors import ConfigError
+from llmpedia.grid.settings import load_grid_config
 from llmpedia.materialize.run import materialize
 from llmpedia.perplexity.settings import load_perplexity_config
 from llmpedia.probe.build_settings import load_build_config
@@ -129,6 +130,8 @@ def test_the_path_of_the_titles_is_no_identity(tmp_path):
 def load(path):
     """With the class that its kind of job has."""
     kind = path.name.partition("-")[0].removesuffix(".yaml")
+    if path.parent.name == "topics" or kind in ("ablation", "topics"):
+        return load_grid_config(path)
     if kind == "audit":
         return load_audit_config(path, ["wikipedia.contact=me@x.org"])
     if kind == "serve":

@@ -3,11 +3,13 @@
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
-from builders import Child, Corpus, Visit
+from builders import Child, Corpus, Visit, one_line
 
 from llmpedia.analysis.formats import as_text as render
 from llmpedia.analysis.formats import write_tables
-from llmpedia.analysis.funnel import funnel_tables
+from llmpedia.analysis.funnel import funnel_part, funnel_tables
+from llmpedia.analysis.systems import systems_of
+from llmpedia.errors import InputError
 
 
 @pytest.fixture
@@ -156,3 +158,82 @@ def test_a_table_is_rendered_with_its_name_and_every_cell(rows):
     text = render("table", rows)
     cells = ["12,345" if v == 12345 else "-" if v is None else str(v) for r in rows for v in r.values()]
     assert all(part in text for part in ["table", *cells])
+
+
+def test_survival_by_hop_is_the_mean_over_expanded_subjects_with_its_sigma(tmp_path):
+    """Left keeps 1 of 2 and Right 1 of 1: mean 75, sigma sqrt(0.125); Capped is not expanded, and its candidates count alone."""
+    corpus = Corpus(tmp_path / "run").seed("Root")
+    corpus.walk(Visit("Root", [Child("Left"), Child("Right"), Child("Capped"), Child("Silent")]))
+    left = Visit("Left", [Child("A"), Child("x", "ner_rejected")])
+    capped = Visit("Capped", [Child("B", "depth_cap"), Child("C", "known", "Left")])
+    corpus.walk(left, Visit("Right", [Child("D")]), capped, Visit("Silent", []))
+    root, below = funnel_tables([corpus.run])["survival_by_hop"]
+    assert (root["parent_hop"], root["overall_pct"], root["overall_sd"], root["overall_n"]) == (0, 100.0, None, 1)
+    assert (below["subjects"], below["pre_ner"], below["queued"]) == (3, 5, 2)
+    assert (below["overall_pct"], below["overall_sd"], below["overall_n"]) == (75.0, 35.36, 2)  # Silent defines no share
+    assert (below["canonical_pct"], below["ner_pct"], below["similarity_pct"]) == (100.0, 75.0, 100.0)
+
+
+def test_reject_reasons_are_shares_of_their_stage(tables):
+    found = {(r["stage"], r["reason"]): (r["candidates"], r["pct"]) for r in tables["reject_reasons"]}
+    assert found == {
+        ("ner", "not_named_entity"): (2, 40.0),
+        ("ner", "low_confidence"): (1, 20.0),
+        ("ner", "omitted"): (1, 20.0),
+        ("ner", "stage_error"): (1, 20.0),
+        ("similarity", "confirmed_duplicate"): (1, 33.33),
+        ("similarity", "within_wave"): (1, 33.33),
+        ("similarity", "failed"): (1, 33.33),
+    }
+
+
+def test_fates_of_a_hop_add_up_to_100(tables):
+    first, second = tables["fate_shares_by_hop"]
+    assert (first["candidates"], first["inserted_pct"], first["ner_rejected_pct"], first["before_pct"]) == (
+        12,
+        25.0,
+        41.67,
+        16.67,
+    )
+    assert (second["known_pct"], second["similarity_rejected_pct"]) == (25.0, 50.0)  # known late is found by similarity's screen
+    for row in (first, second):
+        assert sum(v for k, v in row.items() if k.endswith("_pct")) == pytest.approx(100, abs=0.05)
+
+
+def test_a_race_is_no_loss_here_and_is_told_beside_the_losses(tables):
+    (row,) = tables["table_19_queue_insert"]
+    assert (row["similarity_accepted"], row["inserted"], row["loss_pct"]) == (4, 4, 0.0)
+    assert (row["wave_duplicates"], row["raced_pct"]) == (1, 20.0)
+
+
+def test_a_fate_of_another_version_is_named(tmp_path):
+    corpus = Corpus(tmp_path / "run").seed("Root").walk(Visit("Root", [Child("A", "frozen", asked=False)]))
+    with pytest.raises(InputError) as caught:
+        funnel_tables([corpus.run])
+    one_line(caught, tmp_path / "run", "wave 1", "'frozen'", "use the version that wrote it")
+
+
+def test_figures_are_one_of_all_runs_and_a_set_for_each(corpus, capped):
+    part = funnel_part(systems_of([corpus.run, capped.run], []))
+    numbers = [name.partition("_")[2] for name in part.figures]
+    assert [n for n in numbers if not n.endswith(("_mine", "_run"))] == [
+        *["06_counts", "07_survival", "08_candidates_by_hop", "09_inserted_by_hop", "10_overall_survival"]
+    ]
+    assert {n[:2] for n in numbers if n.endswith("_mine")} == {"11", "12", "13", "14", "15", "16", "17"}
+    assert {n[:2] for n in numbers if n.endswith("_run")} == {"11", "14", "15", "16"}  # it rejected nothing, absorbed nothing
+    assert sorted(f for names in part.figures_of.values() for f in names) == sorted(part.figures)
+
+
+def test_bars_and_lines_of_runs_differ_without_colour(corpus, capped):
+    part = funnel_part(systems_of([corpus.run, capped.run], []))
+    bars = part.figures["figure_06_counts"].axes[0].containers
+    assert len({container[0].get_hatch() for container in bars}) == 2
+    lines = part.figures["figure_08_candidates_by_hop"].axes[0].lines
+    assert len({(line.get_marker(), line.get_linestyle()) for line in lines}) == 2
+
+
+def test_a_band_that_is_not_known_is_not_drawn_as_all(tmp_path):
+    corpus = Corpus(tmp_path / "run").seed("Root").walk(Visit("Root", [Child("A"), Child("b", "ner_rejected")]))
+    (axes, *_) = funnel_part(systems_of([corpus.run], [])).figures["figure_14_survival_by_hop_run"].axes
+    drawn = [path.vertices for path in axes.collections[0].get_paths()]
+    assert all(len(vertices) == 0 or not (vertices[:, 1] == 0).any() for vertices in drawn)

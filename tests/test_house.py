@@ -13,17 +13,19 @@ SERVING = sorted((ROOT.parent / "serving").rglob("*.py"))
 HEAVY = "torch vllm ray faiss transformers sentence_transformers sklearn scipy trafilatura libzim statsmodels matplotlib".split()
 
 # Unit -> the units that it may not import, at any depth of its code
-CLI = ["cli", "cli_audit", "cli_ppl", "cli_probe"]
-UPPER = ["materialize", "audit", "probe", "perplexity", "analysis", "site", "rehearsal", *CLI]
+CLI = ["cli", "cli_audit", "cli_export", "cli_grid", "cli_import", "cli_ppl", "cli_probe", "cli_site"]
+UPPER = ["materialize", "audit", "probe", "perplexity", "analysis", "site", "rehearsal", "grid", *CLI]
 LOWEST = ["errors", "config", "config_files", "tables", "stages", "prompts", "wikitext", "guided", "sheets"]
 FORBIDDEN = {
     **{name: ["engines", "store", "entities", "execution", *UPPER] for name in LOWEST},
     **{name: ["execution", *UPPER] for name in ("engines", "store", "entities")},
     "execution": UPPER,
-    "materialize": ["audit", "probe", "rehearsal", *CLI],
-    "audit": ["materialize", "probe", "analysis", "rehearsal", *CLI],
-    "probe": ["materialize", "analysis", "rehearsal", *CLI],  # its web check stands on the audit's search, pages and guards
-    "analysis": ["rehearsal", *CLI],
+    "materialize": ["audit", "probe", "rehearsal", "grid", *CLI],
+    "audit": ["materialize", "probe", "analysis", "rehearsal", "grid", *CLI],
+    "grid": ["rehearsal", "site", *CLI],
+    "probe": ["materialize", "analysis", "rehearsal", "grid", *CLI],  # its web check stands on the audit's search, pages, guards
+    "analysis": ["rehearsal", "grid", *CLI],
+    "site": ["materialize", "rehearsal", "grid", *CLI],
 }
 
 

@@ -24,7 +24,11 @@ _SEED = 42
 
 
 def audit_report(
-    audits: Sequence[RunFolder], encode: Encoder | None, with_similarity: bool, reviews: Mapping[str, Agreement]
+    audits: Sequence[RunFolder],
+    encode: Encoder | None,
+    with_similarity: bool,
+    reviews: Mapping[str, Agreement],
+    names: Mapping[str, str] | None = None,
 ) -> tuple[dict[str, Rows], Rows]:
     """(name -> rows, what is missing and why).
 
@@ -33,6 +37,7 @@ def audit_report(
         encode: for the semantic cosine to Wikipedia; None leaves that one column empty.
         with_similarity: compare texts with Wikipedia's; reads all of them.
         reviews: tier -> agreement of a reader with the judge.
+        names: URI of a run -> what it is called; None, or one that is not in it: by its folder.
 
     Raises:
         InputError: tables that do not fit each other.
@@ -42,8 +47,9 @@ def audit_report(
     scores: list[tuple[Row, Rows]] = []
     corpora = _Corpora()
     for audit in audits:
-        constants = constants_of(audit)
-        corpora.take(audited_run(audit), constants)
+        run, constants = audited_run(audit), constants_of(audit)
+        constants["run"] = (names or {}).get(run.uri, constants["run"])
+        corpora.take(run, constants)
         metrics = audit_metrics(audit_data(audit), constants, _SEED)
         tables["outcomes"] += _outcomes(audit, constants)
         tables["summaries"] += metrics["summaries"]

@@ -3,7 +3,7 @@
 The same rows give the same bytes: no date, no version, no random ids, and no settings of the user's matplotlib.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 
 COLOURS = ("#1b4965", "#b5502c", "#5a7d2a", "#7a3e8e", "#8a6d00", "#3a3a3a")
 MARKERS = "osD^vP*X<>"
+LINES = ("-", "--", ":", "-.")
+# For areas: light to dark, and a hatching each, so that neighbours differ without colour as well.
+SHADES = ("#7fb3d5", "#f3c9a5", "#b9d3a0", "#d7bfe0", "#efe0a0", "#f4f4f4", "#9aa7b1", "#d98d7a")
+EDGE: dict[str, Any] = {"edgecolor": "#222222", "linewidth": 0.4}
+HATCHES = ("", "///", "...", "xx", "--", "\\\\\\", "++", "oo")
 _LONGEST = 48  # characters of a name
 _DPI = 144
 
@@ -27,6 +32,7 @@ def write_figures(figures: Mapping[str, "Figure"], folder: Path) -> list[Path]:
             for form, metadata in (("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})):
                 paths.append(folder / f"{name}.{form}")
                 figure.savefig(paths[-1], format=form, metadata=metadata, dpi=_DPI)
+                figure.set_layout_engine("none")  # laid out once, for both forms
     return paths
 
 
@@ -65,3 +71,32 @@ def shown_name(text: Any) -> str:
 def drawn_value(value: float | None) -> float:
     """What is not known is not drawn."""
     return float("nan") if value is None else value
+
+
+def file_name(text: str) -> str:
+    """Part of a figure's name: no slash, whatever a run is called."""
+    return text.replace("/", "-")
+
+
+def legend(axes: "Axes", entries: int) -> None:
+    """Above the axes."""
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(entries, 4), frameon=False, handlelength=3)
+
+
+def grouped_bars(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], label: str, log: bool) -> "Figure":
+    """A cluster a column, a bar a row, which is named by its ``run``; at most eight rows can be told apart."""
+    figure, (axes,) = new_figure(7.5, 3.6)
+    width = 0.8 / len(rows)
+    for number, row in enumerate(rows):
+        places = [n + (number - (len(rows) - 1) / 2) * width for n in range(len(columns))]
+        heights = [drawn_value(row[c]) if row[c] or not log else float("nan") for c in columns]
+        axes.bar(places, heights, width, label=shown_name(row["run"]), color=SHADES[number], hatch=HATCHES[number], **EDGE)
+    axes.set_xticks(range(len(columns)), list(columns.values()))
+    if log:
+        axes.set_yscale("log")
+        axes.set_ylim(bottom=1)
+    axes.set_ylabel(label)
+    axes.yaxis.set_major_formatter("{x:,.0f}")
+    axes.grid(axis="y", alpha=0.3)
+    legend(axes, len(rows))
+    return figure

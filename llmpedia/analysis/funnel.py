@@ -1,207 +1,244 @@
-"""The sanitization funnel as group-bys over fates (paper, tables 3 and 15 to 19).
+"""The sanitization funnel as group-bys over fates (paper, tables 3 and 15 to 19, figures 6 to 31).
 
-Where a subject was expanded anew after a cap was raised, the candidates of its last visit count. Candidates that end at a cap
-before NER are a line of their own: the paper's runs had no such cap.
+Candidates that end at a cap before NER are a line of their own: the paper's runs had no such cap. Shares are in percent; one
+with nothing to divide by is null. A candidate's ``hop`` is the child's, the parent's plus 1; ``parent_hop`` is the parent's.
 """
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
+from llmpedia.analysis.funnel_counts import (
+    FATES,
+    SIMILARITY_DROPS,
+    STAGES,
+    SURVIVALS,
+    Counts,
+    Funnel,
+    count,
+    spread_by_hop,
+)
+from llmpedia.analysis.systems import System, run_names
 from llmpedia.store.runfolder import RunFolder
 from llmpedia.tables import CAP_FATES, Fate
 
-Rows = list[dict[str, Any]]
+if TYPE_CHECKING:
+    from llmpedia.analysis.page import Part
 
-_NER_DROPS = (Fate.NER_REJECTED, Fate.NER_LOW_CONFIDENCE, Fate.NER_OMITTED, Fate.STAGE_ERROR)
-_SIMILARITY_DROPS = (Fate.WAVE_DUPLICATE, Fate.DUPLICATE, Fate.ARBITRATION_FAILED)
-_TOP = 30
+Row = dict[str, Any]
+Rows = list[Row]
 
-
-@dataclass
-class Counts:
-    """One pass over a run. ``fates``: (child's hop, fate, asked NER) -> candidates."""
-
-    name: str
-    fates: Counter[tuple[int, str, bool]] = field(default_factory=Counter)
-    articles: int = 0
-    links: int = 0
-    entities: Counter[int] = field(default_factory=Counter)
-    with_article: Counter[int] = field(default_factory=Counter)
-    errored: Counter[int] = field(default_factory=Counter)
-    expanded: Counter[int] = field(default_factory=Counter)
-    aliases: Counter[int] = field(default_factory=Counter)
-    names: dict[int, str] = field(default_factory=dict)
-
-
-def count(run: RunFolder) -> Counts:
-    """Everything the tables need, wave by wave."""
-    counts = Counts(run.uri.rstrip("/").rpartition("/")[2] or run.uri)
-    last: dict[int, tuple[int, int, bool, bool]] = {}
-    for wave in range(run.last_wave + 1):
-        subjects = run.read("subjects", [wave], ["subject_id", "hop", "error", "expanded"])
-        for row in subjects.to_pylist():
-            last[row["subject_id"]] = (wave, row["hop"], row["expanded"], row["error"] is None)
-        counts.entities.update(run.read("entities", [wave], ["hop"])["hop"].to_pylist())
-        counts.aliases.update(run.read("aliases", [wave], ["entity_id"])["entity_id"].to_pylist())
-        articles = run.read("articles", [wave], ["links"])
-        counts.articles += articles.num_rows
-        counts.links += pc.sum(articles["links"]).as_py() or 0
-    for _, hop, expanded, written in last.values():
-        counts.expanded[hop] += expanded
-        counts.with_article[hop] += written
-        counts.errored[hop] += not written
-    _count_fates(run, last, counts)
-    top = {n for n, _ in counts.aliases.most_common(_TOP)}
-    entities = run.read("entities", columns=["entity_id", "name"])
-    wanted = entities.filter(pc.is_in(entities["entity_id"], pa.array(sorted(top), pa.int64())))
-    counts.names = dict(zip(wanted["entity_id"].to_pylist(), wanted["name"].to_pylist(), strict=True))
-    return counts
-
-
-def _count_fates(run: RunFolder, last: dict[int, tuple[int, int, bool, bool]], counts: Counts) -> None:
-    for wave in range(run.last_wave + 1):
-        rows = run.read("candidates", [wave], ["parent_id", "fate", "ner_completion"])
-        asked = pc.is_valid(rows["ner_completion"]).to_pylist()
-        for parent, fate, was_asked in zip(rows["parent_id"].to_pylist(), rows["fate"].to_pylist(), asked, strict=True):
-            if parent is not None and last[parent][0] == wave:
-                counts.fates[last[parent][1] + 1, fate, was_asked] += 1
+_REASONS = {
+    Fate.NER_REJECTED: ("ner", "not_named_entity"),
+    Fate.NER_LOW_CONFIDENCE: ("ner", "low_confidence"),
+    Fate.NER_OMITTED: ("ner", "omitted"),
+    Fate.STAGE_ERROR: ("ner", "stage_error"),
+    Fate.DUPLICATE: ("similarity", "confirmed_duplicate"),
+    Fate.WAVE_DUPLICATE: ("similarity", "within_wave"),
+    Fate.ARBITRATION_FAILED: ("similarity", "failed"),
+}
+"""Fate -> stage that rejects, and why (paper, figures 12 and 13)."""
+_TITLES = {
+    "table_03_funnel": "Candidates left after each stage",
+    "table_15_survival": "Survival of each stage",
+    "survival_by_hop": "Survival by hop: mean and one sigma over expanded subjects",
+    "reject_reasons": "Why candidates were rejected",
+    "fates_by_hop": "Fates by hop",
+    "fate_shares_by_hop": "Fates by hop, in percent of the hop's candidates",
+    "table_16_coverage": "Coverage: subjects expanded, and terminal ones",
+    "table_17_coverage_by_hop": "Coverage by hop",
+    "table_18_aliases": "Aliases absorbed",
+    "top_absorbing_entities": "Entities that absorbed most aliases",
+    "table_19_queue_insert": "Losses between acceptance and queue",
+}
 
 
 def funnel_tables(runs: Sequence[RunFolder]) -> dict[str, Rows]:
     """Name -> rows, a row a run (or a run and hop)."""
-    all_counts = [count(run) for run in runs]
+    return _tables([count(run, name) for run, name in zip(runs, run_names([run.uri for run in runs]), strict=True)])
+
+
+def funnel_part(systems: Sequence[System]) -> "Part":
+    """The tables with their figures, of those that are walks; an imported encyclopedia has no candidates."""
+    from llmpedia.analysis.funnel_figures import FIGURES_OF, funnel_figures
+    from llmpedia.analysis.page import Part
+
+    walks = [system for system in systems if is_walk(system.run)]
+    if not walks:
+        return Part({}, [{"table": name, "what": "table, figures", "reason": "no run is a walk"} for name in _TITLES])
+    tables = _tables([count(system.run, system.name) for system in walks])
+    figures = funnel_figures(tables)
+    figures_of = {table: [f for f in figures if f.startswith(prefixes)] for table, prefixes in FIGURES_OF.items()}
+    missing = [
+        {"table": name, "what": "table", "reason": "no run has committed what it is made of"}
+        for name, rows in tables.items()
+        if not rows
+    ]
+    return Part(tables, missing, _TITLES, figures, figures_of, "Sanitization funnel")
+
+
+def is_walk(run: RunFolder) -> bool:
+    """Whether it was materialized here."""
+    return run.description().get("kind") is None
+
+
+def _tables(counted: Sequence[Counts]) -> dict[str, Rows]:
     return {
-        "table_03_funnel": [_funnel(c) for c in all_counts],
-        "table_15_survival": [_survival(c) for c in all_counts],
-        "table_16_coverage": [_coverage(c) for c in all_counts],
-        "table_17_coverage_by_hop": [row for c in all_counts for row in _coverage_by_hop(c)],
-        "table_18_aliases": [_absorption(c) for c in all_counts],
-        "top_absorbing_entities": [row for c in all_counts for row in _top_absorbing(c)],
-        "table_19_queue_insert": [_queue_insert(c) for c in all_counts],
-        "fates_by_hop": [row for c in all_counts for row in _fates_by_hop(c)],
+        "table_03_funnel": [funnel_row(c.name, c.funnel()) for c in counted],
+        "table_15_survival": [survival_row(c.name, c.funnel()) for c in counted],
+        "survival_by_hop": [row for c in counted for row in _survival_by_hop(c)],
+        "reject_reasons": [row for c in counted for row in _reject_reasons(c)],
+        "table_16_coverage": [_coverage(c) for c in counted],
+        "table_17_coverage_by_hop": [row for c in counted for row in _coverage_by_hop(c)],
+        "table_18_aliases": [absorption_row(c.name, int((c.aliases > 0).sum()), int(c.aliases.sum())) for c in counted],
+        "top_absorbing_entities": [row for c in counted for row in _top_absorbing(c)],
+        "table_19_queue_insert": [_queue_insert(c) for c in counted],
+        "fate_shares_by_hop": [row for c in counted for row in _fate_shares_by_hop(c)],
+        "fates_by_hop": [row for c in counted for row in _fates_by_hop(c)],
     }
 
 
-def _stages(c: Counts) -> dict[str, int]:
-    """Candidates that enter and leave each stage; each is the one before less named drops."""
-    fates: Counter[str] = Counter()
-    for (_, fate, _), n in c.fates.items():
-        fates[fate] += n
-    known_late = sum(n for (_, fate, asked), n in c.fates.items() if fate == Fate.KNOWN and asked)
-    capped_early = sum(n for (_, fate, asked), n in c.fates.items() if fate in CAP_FATES and not asked)
-    pre_ner = sum(fates.values()) - fates[Fate.SELF_OR_LOOP] - fates[Fate.LOW_LINK_SCORE]
-    after_canonical = pre_ner - (fates[Fate.KNOWN] - known_late)
-    ner_input = after_canonical - capped_early
-    after_ner = ner_input - sum(fates[f] for f in _NER_DROPS)
-    after_similarity = after_ner - known_late - sum(fates[f] for f in _SIMILARITY_DROPS)
+def funnel_row(name: str, f: Funnel) -> Row:
+    """A row of table 3."""
     return {
-        "pre_ner": pre_ner,
-        "after_canonical": after_canonical,
-        "capped_before_ner": capped_early,
-        "ner_input": ner_input,
-        "after_ner": after_ner,
-        "known_after_ner": known_late,
-        "after_similarity": after_similarity,
-        "queued": fates[Fate.QUEUED],
+        "run": name,
+        "generated_articles": f.articles,
+        "raw_links": f.links,
+        "pre_ner_input": f.pre_ner,
+        "after_canonical_dedup": f.after_canonical,
+        "after_ner": f.after_ner,
+        "after_similarity": f.after_similarity,
+        "queue_inserted_children": f.queued,
+        "raw_to_queue_pct": percent(f.queued, f.links),
     }
 
 
-def _funnel(c: Counts) -> dict[str, Any]:
-    s = _stages(c)
+def survival_row(name: str, f: Funnel) -> Row:
+    """A row of table 15: each survival is of what enters the stage."""
+    return {
+        **funnel_row(name, f),
+        "capped_before_ner": f.capped_before_ner,
+        "known_after_ner": f.known_after_ner,
+        "raw_to_pre_ner_pct": percent(f.pre_ner, f.links),
+        "canonical_survival_pct": percent(f.after_canonical, f.pre_ner),
+        "ner_survival_pct": percent(f.after_ner, f.ner_input),
+        "similarity_survival_pct": percent(f.after_similarity, f.after_ner),
+    }
+
+
+def _survival_by_hop(c: Counts) -> Rows:
+    """Candidates of all visited subjects of a hop; survivals are of its expanded ones alone, which ``subjects`` counts."""
+    spreads = {name: spread_by_hop(c, name) for name in SURVIVALS}
+    hops, left = c.visited
+    rows: Rows = []
+    for hop in sorted({int(h) for h in hops}):
+        sums = dict(zip(STAGES, map(int, left[hops == hop].sum(axis=0)), strict=True))
+        row: Row = {"run": c.name, "parent_hop": hop, "subjects": int(c.expanded[hop]), **sums}
+        for name, by_hop in spreads.items():
+            found = by_hop[hop]
+            shown = {"pct": found.mean, "sd": found.sd}
+            row |= {f"{name}_{k}": None if v is None else round(v, 2) for k, v in shown.items()} | {f"{name}_n": found.n}
+        rows.append(row)
+    return rows
+
+
+def _reject_reasons(c: Counts) -> Rows:
+    """A row a reason, of all rejections of its stage; none for a stage that rejected nothing."""
+    rejected = {fate: c.of(fate) for fate in _REASONS}
+    of_stage = {stage: sum(n for fate, n in rejected.items() if _REASONS[fate][0] == stage) for stage in ("ner", "similarity")}
+    return [
+        {"run": c.name, "stage": stage, "reason": reason, "candidates": n, "pct": percent(n, of_stage[stage])}
+        for fate, n in rejected.items()
+        for stage, reason in [_REASONS[fate]]
+        if of_stage[stage]
+    ]
+
+
+def coverage_row(name: str, entities: int, expanded: int) -> Row:
+    """A row of tables 16 and 17: what was filtered in and not expanded is terminal."""
+    left = {"expanded": expanded, "terminal": entities - expanded, "terminal_pct": percent(entities - expanded, entities)}
+    return {"run": name, "entities": entities, **left}
+
+
+def _coverage(c: Counts) -> Row:
+    row = coverage_row(c.name, int(c.entities.sum()), int(c.expanded.sum()))
     return {
         "run": c.name,
-        "generated_articles": c.articles,
-        "raw_links": c.links,
-        "pre_ner_input": s["pre_ner"],
-        "after_canonical_dedup": s["after_canonical"],
-        "after_ner": s["after_ner"],
-        "after_similarity": s["after_similarity"],
-        "queue_inserted_children": s["queued"],
-        "raw_to_queue_pct": _percent(s["queued"], c.links),
-    }
-
-
-def _survival(c: Counts) -> dict[str, Any]:
-    s = _stages(c)
-    return {
-        **_funnel(c),
-        "capped_before_ner": s["capped_before_ner"],
-        "known_after_ner": s["known_after_ner"],
-        "raw_to_pre_ner_pct": _percent(s["pre_ner"], c.links),
-        "canonical_survival_pct": _percent(s["after_canonical"], s["pre_ner"]),
-        "ner_survival_pct": _percent(s["after_ner"], s["ner_input"]),
-        "similarity_survival_pct": _percent(s["after_similarity"], s["after_ner"]),
-    }
-
-
-def _coverage(c: Counts) -> dict[str, Any]:
-    total, expanded = c.entities.total(), c.expanded.total()
-    return {
-        "run": c.name,
-        "entities": total,
-        "with_article": c.with_article.total(),
-        "errored": c.errored.total(),
-        "filtered_in": total,
-        "expanded_out": expanded,
-        "terminal_pct": _percent(total - expanded, total),
+        "entities": row["entities"],
+        "with_article": int(c.written.sum()),
+        "errored": int(c.errored.sum()),
+        "filtered_in": row["entities"],
+        "expanded_out": row["expanded"],
+        "terminal_pct": row["terminal_pct"],
     }
 
 
 def _coverage_by_hop(c: Counts) -> Rows:
-    return [
-        {
-            "run": c.name,
-            "hop": hop,
-            "entities": n,
-            "with_article": c.with_article[hop],
-            "errored": c.errored[hop],
-            "expanded": c.expanded[hop],
-            "terminal": n - c.expanded[hop],
-            "terminal_pct": _percent(n - c.expanded[hop], n),
-        }
-        for hop, n in sorted(c.entities.items())
-    ]
+    rows = []
+    for hop in (h for h, n in enumerate(c.entities) if n):
+        row = coverage_row(c.name, int(c.entities[hop]), int(c.expanded[hop]))
+        visited = {"with_article": int(c.written[hop]), "errored": int(c.errored[hop])}
+        rows.append({"run": c.name, "hop": hop, "entities": row.pop("entities"), **visited, **row})
+    return rows
 
 
-def _absorption(c: Counts) -> dict[str, Any]:
-    return {
-        "run": c.name,
-        "entities_with_aliases": len(c.aliases),
-        "aliases": c.aliases.total(),
-        "aliases_per_entity": round(c.aliases.total() / len(c.aliases), 2) if c.aliases else None,
-    }
+def absorption_row(name: str, entities: int, aliases: int) -> Row:
+    """A row of table 18; ``entities``: those that have an alias."""
+    mean = round(aliases / entities, 2) if entities else None
+    return {"run": name, "entities_with_aliases": entities, "aliases": aliases, "aliases_per_entity": mean}
 
 
 def _top_absorbing(c: Counts) -> Rows:
-    top = sorted(c.aliases.items(), key=lambda pair: (-pair[1], pair[0]))[:_TOP]
-    return [{"run": c.name, "entity_id": n, "name": c.names.get(n), "aliases": k} for n, k in top]
+    return [{"run": c.name, "entity_id": n, "name": name, "aliases": k} for n, name, k in c.top]
 
 
-def _queue_insert(c: Counts) -> dict[str, Any]:
-    """The paper's loss is a race of workers for one key; here only caps come between acceptance and queue."""
-    s = _stages(c)
-    return {
-        "run": c.name,
-        "similarity_accepted": s["after_similarity"],
-        "inserted": s["queued"],
-        "subject_cap": s["after_similarity"] - s["queued"],
-        "loss_pct": _percent(s["after_similarity"] - s["queued"], s["after_similarity"]),
-    }
+def queue_row(name: str, accepted: int, inserted: int) -> Row:
+    """What table 19 is about: candidates that similarity accepted and the queue did not take."""
+    loss = percent(accepted - inserted, accepted)
+    return {"run": name, "similarity_accepted": accepted, "inserted": inserted, "loss_pct": loss}
+
+
+def _queue_insert(c: Counts) -> Row:
+    """Only a cap comes between acceptance and queue here.
+
+    The paper's loss is a race of workers for one key. Here such candidates meet before similarity (``wave_duplicates``, of
+    which the first to come decides), so that none is lost; ``raced_pct`` is their share had each been accepted by itself.
+    """
+    f, twice = c.funnel(), c.of(Fate.WAVE_DUPLICATE)
+    row = queue_row(c.name, f.after_similarity, f.queued)
+    loss = row.pop("loss_pct")
+    raced = {"wave_duplicates": twice, "raced_pct": percent(twice, f.after_similarity + twice)}
+    return {**row, "subject_cap": f.after_similarity - f.queued, "loss_pct": loss, **raced}
 
 
 def _fates_by_hop(c: Counts) -> Rows:
-    merged: Counter[tuple[int, str]] = Counter()
-    for (hop, fate, _), n in c.fates.items():
-        merged[hop, fate] += n
-    hops = sorted({hop for hop, _ in merged})
-    return [{"run": c.name, "hop": hop, **{str(f): merged[hop, f] for f in Fate}} for hop in hops]
+    by_fate = c.cells.sum(axis=2)
+    return [
+        {"run": c.name, "hop": hop, **{str(f): int(n) for f, n in zip(FATES, by_fate[hop], strict=True)}}
+        for hop in range(len(by_fate))
+        if by_fate[hop].any()
+    ]
 
 
-def _percent(part: int, whole: int) -> float | None:
+def _fate_shares_by_hop(c: Counts) -> Rows:
+    """Each hop adds up to 100; ``before_pct``: loops and low scores, no candidates in the paper's sense."""
+    place = FATES.index
+    rows: Rows = []
+    for hop, cells in enumerate(c.cells):
+        whole, early, late = int(cells.sum()), cells[:, 0], cells[:, 1]
+        parts = {
+            "inserted": cells[place(Fate.QUEUED)].sum(),
+            "capped": sum(cells[place(f)].sum() for f in CAP_FATES),
+            "similarity_rejected": sum(cells[place(f)].sum() for f in SIMILARITY_DROPS) + late[place(Fate.KNOWN)],
+            "ner_rejected": sum(cells[place(f)].sum() for f, (stage, _) in _REASONS.items() if stage == "ner"),
+            "known": early[place(Fate.KNOWN)],
+            "before": cells[place(Fate.SELF_OR_LOOP)].sum() + cells[place(Fate.LOW_LINK_SCORE)].sum(),
+        }
+        if whole:
+            shares = {f"{name}_pct": percent(int(n), whole) for name, n in parts.items()}
+            rows.append({"run": c.name, "hop": hop, "candidates": whole, **shares})
+    return rows
+
+
+def percent(part: int, whole: int) -> float | None:
     """Null where there is nothing to divide by."""
     return round(100 * part / whole, 2) if whole else None

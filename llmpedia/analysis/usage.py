@@ -1,5 +1,7 @@
 """Tokens and money a stage, as spent: from committed completions, and from the journal of waves under way.
 
+What another run had been answered (setting ``reuse``) was not spent again: a manifest tells of it under ``facts.reused``.
+
 A figure that is not known is null, never 0: tokens where the engine tells none, money where no price is known.
 """
 
@@ -8,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from llmpedia.engines.models import Models, load_models
@@ -27,7 +30,10 @@ _COLUMNS = ["stage", "model", "messages", "prompt_tokens", "completion_tokens", 
 
 @dataclass
 class Used:
-    """Sums over the calls of one stage to one model. ``untold``: answered calls whose tokens the engine did not tell."""
+    """Sums over the calls of one stage to one model. ``untold``: answered calls whose tokens the engine did not tell.
+
+    ``reused``: answers taken from other runs; what they took is counted there.
+    """
 
     calls: int = 0
     errored: int = 0
@@ -36,6 +42,7 @@ class Used:
     cached_tokens: int = 0
     completion_tokens: int = 0
     untold: int = 0
+    reused: int = 0
 
     def take(self, row: Mapping[str, Any], again: bool) -> None:
         """Count one completion. Tokens of a call that failed are not told, and as a rule not billed."""
@@ -50,18 +57,54 @@ class Used:
 
 
 Usage = dict[tuple[str, str], Used]
+# What is not spent where an answer is taken from another run; one that failed is never taken.
+_SPENT = ("calls", "asked_again", "untold", "prompt_tokens", "cached_tokens", "completion_tokens")
 
 
 def committed(run: RunFolder) -> Usage:
-    """(stage, model) -> what its committed completions took, wave by wave. Embeddings are not kept in them."""
-    usage: Usage = {}
-    for wave in range(run.last_wave + 1):
-        table = run.read("completions", [wave], _COLUMNS)
-        again = pc.match_substring(table["messages"], _AGAIN).to_pylist()
-        rows = table.drop_columns(["messages"]).to_pylist()
-        for row, asked_again in zip(rows, again, strict=True):
-            usage.setdefault((row["stage"], row["model"]), Used()).take(row, bool(asked_again))
+    """(stage, model) -> what its committed completions took, whoever asked for them. Embeddings are not kept in them."""
+    return together(_of_table(run.read("completions", [wave], _COLUMNS)) for wave in range(run.last_wave + 1))
+
+
+def asked(run: RunFolder) -> Usage:
+    """The same of what the run itself has asked for."""
+    usage = committed(run)
+    for manifest in run.manifests:
+        for row in manifest.facts.get("reused", ()):
+            used = usage[row["stage"], row["model"]]
+            for name in _SPENT:
+                setattr(used, name, getattr(used, name) - row[name])
+            used.reused += row["calls"]
     return usage
+
+
+def reused_facts(completions: pa.Table, keys: set[str]) -> Rows:
+    """What a manifest says of those completions of a commit that other runs had been answered; ``keys``: theirs."""
+    taken = _of_table(completions.filter(pc.is_in(completions["key"], pa.array(list(keys), pa.string()))).select(_COLUMNS))
+    return [
+        {"stage": stage, "model": model, **{name: getattr(used, name) for name in _SPENT}}
+        for (stage, model), used in sorted(taken.items())
+    ]
+
+
+def _of_table(completions: pa.Table) -> Usage:
+    """By columns, as :meth:`Used.take` counts single ones."""
+    answered = pc.is_null(completions["error"])
+    told = [pc.is_valid(completions[name]) for name in ("prompt_tokens", "completion_tokens")]
+    counted = {
+        "calls": pa.array([1] * completions.num_rows, pa.int64()),
+        "errored": pc.invert(answered),
+        "asked_again": pc.fill_null(pc.match_substring(completions["messages"], _AGAIN), False),
+        "untold": pc.and_not(answered, pc.and_(*told)),
+        **{name: pc.fill_null(completions[name], 0) for name in ("prompt_tokens", "completion_tokens", "cached_tokens")},
+    }
+    keys = {name: completions[name] for name in ("stage", "model")}
+    # Without pyarrow's thread pools, as wherever a run is read (see store.runfolder.parquet_rows).
+    groups = pa.table({**keys, **{name: pc.cast(column, pa.int64()) for name, column in counted.items()}}).group_by(
+        list(keys), use_threads=False
+    )
+    rows = groups.aggregate([(name, "sum") for name in counted]).to_pylist()
+    return {(row["stage"], row["model"]): Used(**{name: row[f"{name}_sum"] for name in counted}) for row in rows}
 
 
 def under_way(run: RunFolder) -> Usage:
@@ -74,7 +117,11 @@ def under_way(run: RunFolder) -> Usage:
                     continue
                 again = record["messages"][-1][1].startswith(ASKED_AGAIN)
                 row = {"prompt_tokens": None, "completion_tokens": None, "error": None, **record["completion"]}
-                usage.setdefault((record["stage"], record["model"]), Used()).take(row, again)
+                used = usage.setdefault((record["stage"], record["model"]), Used())
+                if record.get("reused"):
+                    used.reused += 1
+                else:
+                    used.take(row, again)
     return usage
 
 
@@ -118,6 +165,7 @@ def _row(name: str, stage: str, model: str, used: Used, models: Models, batched:
         "calls": used.calls,
         "errored": used.errored,
         "asked_again": used.asked_again,
+        "reused": used.reused,
         "untold": used.untold,
         "prompt_tokens": used.prompt_tokens if known else None,
         "completion_tokens": used.completion_tokens if known else None,
@@ -139,11 +187,11 @@ def _sum(name: str, rows: Rows) -> dict[str, Any]:
 def usage_table(run: RunFolder) -> Rows:
     """What the committed part of a run took."""
     models, batched = settings_of(run)
-    return usage_rows(run.uri.rstrip("/").rpartition("/")[2] or run.uri, committed(run), models, batched)
+    return usage_rows(run.uri.rstrip("/").rpartition("/")[2] or run.uri, asked(run), models, batched)
 
 
 def spent(run: RunFolder) -> Rows:
     """What a run has taken so far, waves under way among it."""
     models, batched = settings_of(run)
-    rows = usage_rows("", together([committed(run), under_way(run)]), models, batched)
+    rows = usage_rows("", together([asked(run), under_way(run)]), models, batched)
     return [{k: v for k, v in row.items() if k != "run"} for row in rows]

@@ -21,8 +21,8 @@ from llmpedia.audit.worker import AUDIT_ITEMS, AuditWorker, make_helpers
 from llmpedia.engines.checks import Need
 from llmpedia.engines.limits import start_limiter
 from llmpedia.errors import InputError
-from llmpedia.execution.record import described
-from llmpedia.execution.session import Session
+from llmpedia.execution.record import described, machine_of
+from llmpedia.execution.session import Session, Sessions
 from llmpedia.execution.stream import Row, Work
 from llmpedia.execution.waves import Waves
 from llmpedia.prompts import load_prompt
@@ -76,8 +76,10 @@ def describe_audit(config: AuditConfig, run: RunFolder, providers: dict[str, str
     return described(config, seeds, prompts, kind="audit", audited=audited, providers=providers)
 
 
-def audit(config: AuditConfig, run: RunFolder, name: str, progress: Callable[[AuditProgress], None]) -> RunFolder:
-    """Audit a run into ``RUN/audits/NAME``; resumes what is already there.
+def audit(
+    config: AuditConfig, run: RunFolder, name: str, progress: Callable[[AuditProgress], None], sessions: Sessions = Session
+) -> RunFolder:
+    """Audit a run into ``RUN/audits/NAME``; resumes what is already there. ``sessions``: whence it has its own.
 
     Raises:
         ConfigError, InputError, EngineError: one line; what was committed stays, and the same call resumes.
@@ -88,7 +90,7 @@ def audit(config: AuditConfig, run: RunFolder, name: str, progress: Callable[[Au
     AuditStages.of(config)
     providers = names_of(config)
     probe = RunFolder(uri)
-    with Lease(probe.folder) as lease:
+    with Lease(probe.folder, machine_of(config)) as lease:
         audited = RunFolder.create_or_open(uri, describe_audit(config, run, providers))
         audited.clean()
         waves = _same_run(audited, run)
@@ -96,7 +98,7 @@ def audit(config: AuditConfig, run: RunFolder, name: str, progress: Callable[[Au
         if audited.last_wave >= 0 and audited.last_wave * config.waves.size >= audited.manifests[0].facts["totals"]["sample"]:
             return audited
         progress(AuditProgress("starting Ray and the judge", 0, None))
-        with Session(config, _needs(config, run), embeds=False) as session:
+        with sessions(config, _needs(config, run), embeds=False) as session:
             _Audit(config, run, waves, audited, lease, session, progress).run()
     return audited
 

@@ -122,7 +122,16 @@ async def _frontier(
 
 
 def read_titles(path: str) -> set[str]:
-    """Canonical keys of a file's titles, one a line; lines that begin with # are comments.
+    """Canonical keys of a file's titles.
+
+    Raises:
+        InputError: it cannot be read or holds none.
+    """
+    return set(map(canonical_key, title_lines(path, "sample.titles")))
+
+
+def title_lines(path: str, setting: str) -> list[str]:
+    """A file's titles, one a line; lines that begin with # are comments. ``setting``: what named the file.
 
     Raises:
         InputError: it cannot be read or holds none.
@@ -130,8 +139,8 @@ def read_titles(path: str) -> set[str]:
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as e:
-        raise InputError(f"sample.titles = {path!r}: cannot be read ({e}); give a UTF-8 text file, one title a line") from e
-    titles = {canonical_key(line) for line in lines if line.strip() and not line.startswith("#")}
+        raise InputError(f"{setting} = {path!r}: cannot be read ({e}); give a UTF-8 text file, one title a line") from e
+    titles = [" ".join(line.split()) for line in lines if line.strip() and not line.startswith("#")]
     if not titles:
-        raise InputError(f"sample.titles = {path!r}: holds no title; write one a line")
+        raise InputError(f"{setting} = {path!r}: holds no title; write one a line")
     return titles

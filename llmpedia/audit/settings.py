@@ -165,12 +165,20 @@ def load_audit_config(path: str | Path, overrides: list[str] | None = None) -> A
     Raises:
         ConfigError: one line; nothing has been started.
     """
-    config = parse_as(AuditConfig, load_mapping(path, overrides), str(path))
+    return resolve_audit_paths(parse_as(AuditConfig, load_mapping(path, overrides), str(path)), Path(path))
+
+
+def resolve_audit_paths(config: AuditConfig, source: Path) -> AuditConfig:
+    """Files that settings name, as absolute paths: relative to this process's folder, else to the configuration's.
+
+    Raises:
+        ConfigError: there is no such file.
+    """
     sample, wikipedia = config.sample, config.wikipedia
     if sample.titles:
-        found = found_file(sample.titles, Path(path), "sample.titles", "give a text file with one title a line")
+        found = found_file(sample.titles, source, "sample.titles", "give a text file with one title a line")
         sample = sample.model_copy(update={"titles": found})
     if wikipedia.path and wikipedia.kind != "parquet":
-        found = found_file(wikipedia.path, Path(path), "wikipedia.path", "give a ZIM file, an XML dump or its index")
+        found = found_file(wikipedia.path, source, "wikipedia.path", "give a ZIM file, an XML dump or its index")
         wikipedia = wikipedia.model_copy(update={"path": found})
     return config.model_copy(update={"sample": sample, "wikipedia": wikipedia})

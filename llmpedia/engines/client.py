@@ -1,7 +1,7 @@
 """The durable client: retries, permits of the concurrency cap, and the journal between an engine and everything built on it.
 
 A completion is handed out only when it is in the journal. A request that the wave's journal already answers is never asked
-again; two equal requests in flight are asked once.
+again; two equal requests in flight are asked once; what another run has been answered is taken from there (``Answers``).
 """
 
 import asyncio
@@ -12,6 +12,7 @@ from llmpedia.engines.base import Engine, TransientError, wait_before_retry
 from llmpedia.engines.permits import Permits, Slot
 from llmpedia.errors import EngineError
 from llmpedia.stages import Completion, Request
+from llmpedia.store.answers import Answers
 from llmpedia.store.journal import JournalWriter, Record, as_completion, completion_record
 
 # Answers that arrive within this time share one synced journal piece.
@@ -58,11 +59,20 @@ class Client:
     """Answers requests for one wave from one process."""
 
     def __init__(
-        self, engine: Engine, journaled: dict[str, Record], commit: GroupCommit, retries: RetriesSection, permits: Permits
+        self,
+        engine: Engine,
+        journaled: dict[str, Record],
+        commit: GroupCommit,
+        retries: RetriesSection,
+        permits: Permits,
+        others: Answers | None = None,
     ) -> None:
-        """``journaled``: what the wave's journal already answers; ``permits``: how many requests may be in flight."""
+        """``journaled``: what the wave's journal already answers; ``permits``: how many requests may be in flight.
+
+        ``others``: what other runs have been answered.
+        """
         self._engine, self._journaled, self._commit, self._retries = engine, journaled, commit, retries
-        self._permits = permits
+        self._permits, self._others = permits, others
         self._asked: dict[str, asyncio.Task[Completion]] = {}
         self._successes = 0
         self._down: EngineError | None = None
@@ -83,6 +93,11 @@ class Client:
         return await asyncio.shield(task)
 
     async def _ask(self, request: Request) -> Completion:
+        if self._others is not None:
+            found = await asyncio.to_thread(self._others.find, request.key)
+            if found is not None:
+                await self._commit.durable(completion_record(request, found, reused=True))
+                return found
         async with self._permits.slot() as slot:
             completion = await self._try(request, slot)
         await self._commit.durable(completion_record(request, completion))

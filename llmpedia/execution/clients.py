@@ -11,6 +11,7 @@ from llmpedia.engines.openai import OpenAIEngine
 from llmpedia.engines.openai_batch import CONCURRENCY, OpenAIBatchEngine
 from llmpedia.engines.permits import Permits, SharedPermits
 from llmpedia.engines.vllm_serve import VllmEngine
+from llmpedia.store.answers import Answers
 from llmpedia.store.files import Folder
 from llmpedia.store.journal import JournalWriter, read_batches, read_wave
 
@@ -26,19 +27,21 @@ def make_engine(config: JobConfig, run_uri: str, wave: int, writer: str) -> Engi
     return OpenAIBatchEngine(config.engine, config.batch, run_uri, wave, commit, read_batches(folder, wave))
 
 
-def make_client(engine: Engine, config: JobConfig, run_uri: str, wave: int, writer: str, permits: Permits) -> Client:
-    """A durable client for one wave; ``permits``: this process's part of the concurrency cap."""
+def make_client(
+    engine: Engine, config: JobConfig, run_uri: str, wave: int, writer: str, permits: Permits, others: Answers | None = None
+) -> Client:
+    """A durable client for one wave; ``permits``: this process's part of the concurrency cap; ``others``: see ``Client``."""
     folder = Folder(run_uri)
     commit = GroupCommit(JournalWriter(folder, wave, writer))
-    return Client(engine, read_wave(folder, wave), commit, config.retries, permits)
+    return Client(engine, read_wave(folder, wave), commit, config.retries, permits, others)
 
 
-def worker_client(config: JobConfig, run_uri: str, wave: int, writer: str, limiter: Any) -> Client:
+def worker_client(config: JobConfig, run_uri: str, wave: int, writer: str, limiter: Any, others: Answers | None = None) -> Client:
     """The durable client of a worker process that asks one engine; ``limiter``: handle of what keeps its concurrency cap."""
     engine = make_engine(config, run_uri, wave, writer)
     permits = make_permits(config, limiter, client_name(wave, writer), wave)
     heed_pauses(engine, permits)
-    return make_client(engine, config, run_uri, wave, writer, permits)
+    return make_client(engine, config, run_uri, wave, writer, permits, others)
 
 
 def client_name(wave: int, writer: str) -> str:

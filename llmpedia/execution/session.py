@@ -1,14 +1,15 @@
-"""Ray, the engine, the embedder and the limiter of one job, up for as long as it needs them."""
+"""Ray, the engine, the embedder and the limiter of one job, or of several in turn, up for as long as they need them."""
 
+import json
 import logging
 import os
 import tempfile
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from llmpedia.config import JobConfig
 from llmpedia.engines import checks, vllm_serve
@@ -51,10 +52,7 @@ class Session:
             ConfigError, EngineError: before any work, with what is available.
         """
         try:
-            if self._config.engine.kind in ("vllm", "torch"):
-                checks.check_model(self._config, self._needs)
-            else:
-                checks.check_context(self._config, self._needs)
+            checks.check_model(self._config, self._needs)
             self._start_ray()
             self._start_engine()
             self.limiter = start_limiter(self._config.engine.concurrency)
@@ -113,6 +111,45 @@ class Session:
         checks.check_placement(self._config, ray.nodes())
         self._served.start()
         self._stack.callback(self._served.stop)
+
+
+class Sessions(Protocol):
+    """How a job comes by its session: :class:`Session` itself, or one that is kept up from job to job."""
+
+    def __call__(self, config: JobConfig, needs: list[checks.Need], embeds: bool) -> AbstractContextManager[Session]:
+        """See :class:`Session`."""
+        ...
+
+
+class KeptSessions:
+    """The session of the last job, kept up for the next one where that needs the same Ray, engine and embedder."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._session: Session | None = None
+        self._of = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._stack.close()
+
+    @contextmanager
+    def open(self, config: JobConfig, needs: list[checks.Need], embeds: bool) -> Iterator[Session]:
+        """A job's session; it is not ended with the job.
+
+        Raises:
+            ConfigError, EngineError: as from :class:`Session`.
+        """
+        of = json.dumps([config.model_dump(mode="json", include={"engine", "embedding", "ray"}), embeds], sort_keys=True)
+        if self._session is None or self._of != of:
+            self._session = None
+            self._stack.close()
+            self._session, self._of = self._stack.enter_context(Session(config, needs, embeds)), of
+        else:
+            checks.check_model(config, needs)
+        yield self._session
 
 
 def _shut_down() -> None:

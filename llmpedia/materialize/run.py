@@ -12,14 +12,15 @@ from typing import Any
 
 import pyarrow as pa
 
+from llmpedia.analysis.usage import reused_facts
 from llmpedia.config import Config
 from llmpedia.engines.client import Client
 from llmpedia.engines.permits import Permits
 from llmpedia.entities.actor import IndexClient, start_index
 from llmpedia.errors import EngineError, InputError
 from llmpedia.execution.clients import client_name, heed_pauses, make_client, make_engine, make_permits
-from llmpedia.execution.record import described
-from llmpedia.execution.session import Session
+from llmpedia.execution.record import described, machine_of
+from llmpedia.execution.session import Session, Sessions
 from llmpedia.execution.stream import Work
 from llmpedia.execution.waves import Waves
 from llmpedia.materialize.frontier import Frontier, Plan
@@ -29,6 +30,8 @@ from llmpedia.materialize.steps import Stages, prompts_of
 from llmpedia.materialize.subject import Row
 from llmpedia.materialize.wave import facts_of, seed_proposals, seed_tables, walk_proposals, walk_tables
 from llmpedia.materialize.worker import ITEMS, SubjectWorker
+from llmpedia.store.answers import Answers
+from llmpedia.store.journal import reused_keys
 from llmpedia.store.lease import Lease
 from llmpedia.store.runfolder import RunFolder
 
@@ -66,24 +69,43 @@ def seeds_of(config: Config) -> list[str]:
     return titles
 
 
-def materialize(config: Config, run_uri: str, progress: Callable[[Progress], None]) -> RunFolder:
-    """Walk until a cap or the end of the frontier; resumes a run that is already there.
+def materialize(config: Config, run_uri: str, progress: Callable[[Progress], None], sessions: Sessions = Session) -> RunFolder:
+    """Walk until a cap or the end of the frontier; resumes a run that is already there. ``sessions``: whence it has its own.
 
     Raises:
         ConfigError, InputError, EngineError: one line; what was committed stays, and the same call resumes.
     """
     Stages.of(config)  # an unknown persona is refused before anything is written
+    config = config.model_copy(update={"reuse": [_source(config, uri) for uri in config.reuse]})
     description = describe_run(config)
     probe = RunFolder(run_uri)
-    with Lease(probe.folder) as lease:
+    with Lease(probe.folder, machine_of(config)) as lease:
         run = RunFolder.create_or_open(run_uri, description)
         run.clean()
-        if run.last_wave >= 0 and Frontier(run, config).plan(run.last_wave + 1) is None:
+        if is_finished(config, run):
             return run
         progress(Progress("starting Ray and the engine", 0))
-        with Session(config, needs_of(config), embeds=config.run.mode != "titles") as session:
+        with sessions(config, needs_of(config), embeds=config.run.mode != "titles") as session:
             _Walk(config, run, lease, session, progress).run()
     return run
+
+
+def is_finished(config: Config, run: RunFolder) -> bool:
+    """Whether a run has come to its caps or the end of its frontier."""
+    return run.last_wave >= 0 and Frontier(run, config).plan(run.last_wave + 1) is None
+
+
+def _source(config: Config, uri: str) -> str:
+    """A run to take answers from, wherever a worker's own folder is; its key of a request says nothing of the engine.
+
+    Raises:
+        InputError: it is not there, or of another engine.
+    """
+    run = RunFolder.open(uri)
+    theirs, own = run.description().get("identity", {}).get("engine"), config.identity()["engine"]
+    if theirs != own:
+        raise InputError(f"reuse = {uri!r}: was answered by another engine ({theirs}, here {own}); leave it out")
+    return run.uri
 
 
 class _Walk:
@@ -144,7 +166,10 @@ class _Walk:
 
     def _commit(self, tables: dict[str, pa.Table], plan: Plan | None) -> None:
         previous = self._run.manifests[-1] if self._run.manifests else None
-        self._run.commit(self._lease, tables, facts_of(tables, plan, self._config, previous))
+        facts = facts_of(tables, plan, self._config, previous)
+        if self._config.reuse:
+            facts["reused"] = reused_facts(tables["completions"], reused_keys(self._run.folder, len(self._run.manifests)))
+        self._run.commit(self._lease, tables, facts)
 
 
 class _Resolving:
@@ -154,7 +179,8 @@ class _Resolving:
         self._engine = make_engine(config, run_uri, wave, "driver")
         self._permits = make_permits(config, session.limiter, f"driver/{client_name(wave, '')}", wave)
         heed_pauses(self._engine, self._permits)
-        client = make_client(self._engine, config, run_uri, wave, "driver", self._permits)
+        others = Answers(config.reuse) if config.reuse else None
+        client = make_client(self._engine, config, run_uri, wave, "driver", self._permits, others)
         self._embedder = session.embedder
         embedder: Client = client
         if self._embedder is not None:

@@ -10,9 +10,10 @@ from llmpedia.store.lease import read_lease
 from llmpedia.store.runfolder import RunFolder
 
 # By kind of folder: counts of failures, and counts by name.
-_FAILED = {"walk": ("errored",), "audit": ("extraction_failed",)}
+_FAILED = {"walk": ("errored",), "imported": ("errored",), "audit": ("extraction_failed",)}
 _COUNTED = {
     "walk": ("fates",),
+    "imported": ("fates",),
     "audit": ("outcomes", "verdicts_by_label"),
     "ppl": ("errors",),
     "probe": ("fates",),

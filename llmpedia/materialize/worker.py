@@ -13,6 +13,7 @@ from llmpedia.execution.clients import worker_client
 from llmpedia.execution.worker import Worker, writer_id
 from llmpedia.materialize.steps import Stages
 from llmpedia.materialize.subject import Item, Row, dump_visit, visit_subject
+from llmpedia.store.answers import Answers
 
 ITEMS = pa.schema(
     [
@@ -34,7 +35,8 @@ class SubjectWorker(Worker):
         self._config = Config.model_validate_json(config_json)
         self._stages = Stages.of(self._config)
         self._upto, self._index = upto, index
-        self._client = worker_client(self._config, run_uri, wave, writer_id(), limiter)
+        others = Answers(self._config.reuse) if self._config.reuse else None
+        self._client = worker_client(self._config, run_uri, wave, writer_id(), limiter, others)
 
     async def visit(self, row: Row) -> str:
         """See :class:`Worker`."""

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from llmpedia.errors import EngineError, InputError
-from llmpedia.execution.record import described
+from llmpedia.execution.record import described, machine_of
 from llmpedia.execution.session import Session
 from llmpedia.execution.stream import Row, Work
 from llmpedia.execution.waves import Waves
@@ -71,7 +71,7 @@ def score_items(config: PerplexityJobConfig, run_uri: str, progress: Callable[[P
     config = config.model_copy(update={"scorer": config.scorer.model_copy(update={"cache": 0})})
     source = open_source(config.items)
     probe = RunFolder(run_uri)
-    with Lease(probe.folder) as lease:
+    with Lease(probe.folder, machine_of(config)) as lease:
         run = RunFolder.create_or_open(run_uri, describe_job(config, source))
         if run.description().get("source_sha256") != source.sha256:
             raise InputError(f"{run_uri}: items.source = {config.items.source!r} has changed since it began; give another --run")

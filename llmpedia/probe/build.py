@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from llmpedia.engines.limits import start_limiter
 from llmpedia.errors import InputError
-from llmpedia.execution.record import described
+from llmpedia.execution.record import described, machine_of
 from llmpedia.execution.session import Session
 from llmpedia.execution.stream import Row, Work
 from llmpedia.execution.waves import Waves
@@ -84,7 +84,7 @@ def build(config: BuildConfig, run_uri: str, progress: Callable[[BuildProgress],
     """
     steps = {name: STEPS[name](config) for name in enabled(config)}
     probe = RunFolder(run_uri)
-    with Lease(probe.folder) as lease:
+    with Lease(probe.folder, machine_of(config)) as lease:
         run = RunFolder.create_or_open(run_uri, describe_build(config))
         run.clean()
         if BuildState(run).finished(_last(config)):

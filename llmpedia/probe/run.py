@@ -13,7 +13,7 @@ from typing import Any
 
 from llmpedia.engines.checks import Need, check_context, check_model
 from llmpedia.errors import ConfigError, InputError, LlmpediaError
-from llmpedia.execution.record import described
+from llmpedia.execution.record import described, machine_of
 from llmpedia.execution.session import Session
 from llmpedia.execution.stream import Row, Work
 from llmpedia.execution.waves import Waves
@@ -129,7 +129,7 @@ def _respond_one(
     config: ProbeRunConfig, uri: str, name: str, benchmark: list[Row], progress: Callable[[ProbeProgress], None]
 ) -> int:
     own, model = config.of_model(name), config.models[name]
-    with Lease(RunFolder(uri).folder) as lease:
+    with Lease(RunFolder(uri).folder, machine_of(own)) as lease:
         folder = RunFolder.create_or_open(uri, _described(own, "responses", benchmark, name))
         facts = model.model_dump(mode="json", include={"family", "parameters_b", "reasoning", "group", "base"})
         folder.folder.write(FACTS_FILE, (json.dumps(facts, indent=1) + "\n").encode())
@@ -190,7 +190,7 @@ def grade_responses(
     need = Need("grade", longest + _QUESTION_CHARS + _RESPONSE_CHARS + prompt, own.stage("grade").max_tokens or 0)
     with Session(own, [need], embeds=False) as session:
         for name, responses in answered.items():
-            with Lease(RunFolder(grades_folder(run_uri, name)).folder) as lease:
+            with Lease(RunFolder(grades_folder(run_uri, name)).folder, machine_of(own)) as lease:
                 folder = _grades(own, run_uri, name, responses)
                 folder.clean()
                 items = _ungraded(responses, folder.uri)

@@ -52,6 +52,7 @@ class Template:
 
 
 TEMPLATES = tuple(Template(text, kind) for rows in _PREDICATES.values() for _, text, kind in rows)
+_KINDS = {template.text: template.kind for template in TEMPLATES}
 _TRADES = "cartographer printer surveyor organist watchmaker notary gardener actuary glassblower navigator".split()
 _COLOURS = "crimson ochre indigo silver emerald ivory black saffron".split()
 _COUNTS = "two three four five six seven eight nine ten eleven twelve".split()
@@ -89,6 +90,11 @@ def facts_of(world: World, entity: int) -> tuple[Fact, ...]:
         else:
             out.append(Fact(predicate, claimed, None, "absent", template))
     return tuple(out)
+
+
+def object_for(world: World, fact: Fact, u: float) -> str:
+    """Another object for a fact, drawn by ``u`` in [0, 1); now and then the same one."""
+    return _object(world, _KINDS[fact.template], u)
 
 
 def _object(world: World, kind: str, u: float) -> str:

@@ -255,3 +255,8 @@ OTHER_HEADINGS = (
     "Background|Origins and founding|Organization|Key figures|Course and development|Principal works|Partners and rivals|"
     "Crisis and reform|Reception|Places and sites|Influence abroad|Later developments|Assessment|Collections and records"
 ).split("|")
+# Headings that only models with a mind of their own use.
+MORE_HEADINGS = (
+    "At a glance|First mentions|Where it began|How it is put together|People behind it|Turning points|What it led to|Neighbours|"
+    "Names and spellings|In numbers|Disputed points|Around the same time|Lasting marks|Doubts and corrections|Further afield"
+).split("|")

@@ -10,11 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from llmpedia.rehearsal import prose, recall
+from llmpedia.rehearsal import prose, prose_other, recall
 from llmpedia.rehearsal.draws import dice, share
 from llmpedia.rehearsal.judge import JudgeModel
+from llmpedia.rehearsal.minds import THINKING, Mind, Minds, OtherMind
 from llmpedia.rehearsal.planted_questions import understood
 from llmpedia.rehearsal.probe_model import PROBE_STAGES, ProbeModel
+from llmpedia.rehearsal.stances import framed, stance_of, turned
 from llmpedia.rehearsal.world import World
 
 STAGES = ("self_grounding", "outline", "article", "ner", "arbitration", "claims", "verdict", "grade", *PROBE_STAGES)
@@ -37,7 +39,6 @@ _PROBE_WORDS = {
     "web_check": ("Question: ", "\n<log>\n"),
 }
 _FROM_MEMORY = "the question from memory"
-_THINKING = "-thinking"  # how the name of a model ends that thinks before it answers
 _BETWEEN = re.compile(r"(\d+) to (\d+) section headings")
 _NAMED_IN = ". Named in the article on "
 _PARENT_ENDS = re.compile(r" \(|: ")
@@ -78,7 +79,7 @@ def asked(body: dict[str, Any]) -> Asked:
 def _thinks(body: dict[str, Any], model: str) -> bool:
     """Whether a thought is to come before an answer: as the request's chat template is told, or else by effort and name."""
     told = (body.get("chat_template_kwargs") or {}).get("enable_thinking")
-    return bool(told) if told is not None else body.get("reasoning_effort") not in (None, "none") or model.endswith(_THINKING)
+    return bool(told) if told is not None else body.get("reasoning_effort") not in (None, "none") or model.endswith(THINKING)
 
 
 def _stage_by_words(system: str, user: str) -> str:
@@ -111,6 +112,7 @@ class Model:
     @world.setter
     def world(self, world: World) -> None:
         self._world, self._judge, self._probe = world, JudgeModel(world), ProbeModel(world)
+        self._minds = Minds(world)
 
     def answer(self, body: dict[str, Any]) -> tuple[str, str]:
         """(text, finish_reason) of the answer to the body of a chat request."""
@@ -119,7 +121,7 @@ class Model:
     def answer_to(self, q: Asked) -> str:
         """The text of the answer; "Yes" to what no stage asks."""
         if q.stage == "arbitration" and q.user.startswith("Candidate: "):
-            return self._arbitrate(q.user)
+            return self._arbitrate(q.user, self._minds.of(q.model))
         if q.stage == "grade" or q.stage in PROBE_STAGES:
             return self._of_a_probe(q)
         subject = _SUBJECT.search(q.user)
@@ -140,11 +142,18 @@ class Model:
             "outline": lambda: self._outline(name, q),
             "claims": lambda: self._judge.claims(name, q.user, _most_claims(q)),
             "verdict": lambda: self._judge.verdicts(name, q.user),
-            "self_grounding": lambda: prose.fact_sheet(self.world, name),
+            "self_grounding": lambda: prose.fact_sheet(self.world, name, self._minds.of(q.model).facts),
         }
-        if q.stage in answers:
-            return answers[q.stage]()
-        return prose.article(self.world, name, _headings(q.user), "(0.97)" in q.system or "(score)" in q.system)
+        return answers[q.stage]() if q.stage in answers else self._article(name, q)
+
+    def _article(self, subject: str, q: Asked) -> str:
+        mind, headings, calibrated = self._minds.of(q.model), _headings(q.user), "(0.97)" in q.system or "(score)" in q.system
+        if isinstance(mind, OtherMind):
+            text = prose_other.article(mind, subject, headings, calibrated)
+        else:
+            text = prose.article(self.world, subject, headings, calibrated)
+        stance = stance_of(self.world.settings, q.system)
+        return text if stance is None else framed(self.world.settings, text, stance, q.model, subject)
 
     def _outline(self, subject: str, q: Asked) -> str:
         bounds = q.schema.get("properties", {}).get("sections", {})
@@ -152,7 +161,14 @@ class Model:
         least = bounds.get("minItems") or (int(words.group(1)) if words else 4)
         most = bounds.get("maxItems") or (int(words.group(2)) if words else 6)
         root = _ROOT.search(q.user)
-        sections = prose.outline(self.world, subject, least, most, root.group(1) if root else None)
+        topic, mind = root.group(1) if root else None, self._minds.of(q.model)
+        if isinstance(mind, OtherMind):
+            sections = prose_other.outline(mind, subject, least, most, topic)
+        else:
+            sections = prose.outline(self.world, subject, least, most, topic)
+        stance = stance_of(self.world.settings, q.system)
+        if stance is not None:
+            sections = turned(self.world.settings, sections, stance, q.model, subject)
         return json.dumps({"sections": sections}, ensure_ascii=False)
 
     def _ner(self, subject: str, q: Asked) -> str:
@@ -173,10 +189,10 @@ class Model:
             return named
         return {"is_ne": named, "confidence": round(0.8 + 0.19 * share(settings.seed, "sure", subject, phrase), 2)}
 
-    def _arbitrate(self, user: str) -> str:
+    def _arbitrate(self, user: str, mind: Mind) -> str:
         candidate, _, known = user.removeprefix("Candidate: ").partition("\nKnown:\n")
-        options = [(m.group(1), self.meant(m.group(2))) for m in map(_OPTION.match, known.split("\n")) if m]
-        own = self.meant(candidate)
+        options = [(m.group(1), self.meant(m.group(2), mind)) for m in map(_OPTION.match, known.split("\n")) if m]
+        own = self.meant(candidate, mind)
         right = next((letter for letter, entity in options if entity is not None and entity == own), "none")
         settings = self.world.settings
         rng = dice(settings.seed, "judge", user)
@@ -185,11 +201,14 @@ class Model:
             right = others[int(rng.random() * len(others))]
         return json.dumps({"duplicate_of": right})
 
-    def meant(self, context: str) -> int | None:
-        """The entity that a line of context speaks of: "NAME. Named in the article on PARENT ..." or "NAME. NAME is ..."."""
+    def meant(self, context: str, mind: Mind | None = None) -> int | None:
+        """The entity that a line of context speaks of: "NAME. Named in the article on PARENT ..." or "NAME. NAME is ...".
+
+        ``mind``: of the model that wrote the parent's article, if not ``rehearsal``.
+        """
         name, named_in, rest = context.partition(_NAMED_IN)
         if named_in and "\n" not in name and self.world.senses(name):
-            return self.world.sense(name, self._parent(rest) if len(self.world.senses(name)) > 1 else None)
+            return (mind or self._minds.of("")).sense(name, self._parent(rest) if len(self.world.senses(name)) > 1 else None)
         name = context.partition(_STARTING)[0]
         if name != context:
             return self.world.entity(name)

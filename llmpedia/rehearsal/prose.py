@@ -5,14 +5,15 @@ The links of an article are ``World.mentions_of(subject)`` whatever its headings
 
 import json
 import random
+from collections.abc import Callable, Mapping, Sequence
 
 from llmpedia.rehearsal import lexicon
 from llmpedia.rehearsal.draws import dice, share
-from llmpedia.rehearsal.facts import facts_of
+from llmpedia.rehearsal.facts import Fact, facts_of
 from llmpedia.rehearsal.world import Mention, World
 
 # How many links each takes.
-_SENTENCES: dict[int, tuple[str, ...]] = {
+SENTENCES: dict[int, tuple[str, ...]] = {
     1: (
         "Much of what is told of this time goes back to {0}, whose part in it is seldom disputed.",
         "In {y} the connection with {0} grew closer than most contemporaries had expected.",
@@ -38,10 +39,19 @@ def article(world: World, subject: str, headings: list[str], calibrated: bool) -
     rng = dice(world.settings.seed, "prose", subject)
     noun = "subject" if own is None else world.noun(own)
     told = [fact.sentence(subject) for fact in facts_of(world, own)] if own is not None else []
-    sentences = _linked(world, subject, rng, calibrated)
-    lead = [f"'''{subject}''' is {'an' if noun[0] in 'aeiou' else 'a'} {noun}.", *told[:1], *sentences[:1]]
-    rest = _shuffled([*told[1:], *sentences[1:]], rng)
-    parts = [" ".join(lead)]
+    sentences = linked(world, subject, world.mentions_of(subject), rng, calibrated)
+    lead = [opening(subject, noun), *told[:1], *sentences[:1]]
+    return laid_out(" ".join(lead), shuffled([*told[1:], *sentences[1:]], rng), headings)
+
+
+def opening(subject: str, noun: str) -> str:
+    """The first sentence of an article."""
+    return f"'''{subject}''' is {'an' if noun[0] in 'aeiou' else 'a'} {noun}."
+
+
+def laid_out(lead: str, rest: list[str], headings: list[str]) -> str:
+    """A lead and the sentences of the rest, dealt to the headings."""
+    parts = [lead]
     for i, heading in enumerate(headings):
         own_part = rest[i :: len(headings)] or ["Little is recorded of this."]
         parts.append(f"== {heading} ==\n{' '.join(own_part)}")
@@ -50,19 +60,26 @@ def article(world: World, subject: str, headings: list[str], calibrated: bool) -
     return "\n\n".join(parts)
 
 
-def _shuffled(items: list[str], rng: random.Random) -> list[str]:
+def shuffled(items: list[str], rng: random.Random) -> list[str]:
+    """The items in a random order."""
     keyed = sorted((rng.random(), i) for i in range(len(items)))
     return [items[i] for _, i in keyed]
 
 
-def _linked(world: World, subject: str, rng: random.Random, calibrated: bool) -> list[str]:
-    """Sentences that hold the subject's links, one to three each, in order."""
-    links = [_link(world, subject, mention, rng, calibrated) for mention in world.mentions_of(subject)]
+def linked(
+    world: World,
+    subject: str,
+    mentions: Sequence[Mention],
+    rng: random.Random,
+    calibrated: bool,
+    templates: Mapping[int, Sequence[str]] = SENTENCES,
+) -> list[str]:
+    """Sentences that hold the links, one to three each, in order; ``templates``: by how many they hold."""
+    links = [_link(world, subject, mention, rng, calibrated) for mention in mentions]
     out, at = [], 0
     while at < len(links):
         n = min(len(links) - at, 1 + int(rng.random() * 3))
-        templates = _SENTENCES[n]
-        template = templates[int(rng.random() * len(templates))]
+        template = templates[n][int(rng.random() * len(templates[n]))]
         out.append(template.format(*links[at : at + n], y=1500 + int(rng.random() * 520)))
         at += n
     return out
@@ -89,10 +106,19 @@ def link_score(world: World, subject: str, surface: str) -> float:
 
 def outline(world: World, subject: str, least: int, most: int, root: str | None) -> list[str]:
     """Between ``least`` and ``most`` different headings; one names the root topic if there is one."""
+    rng = dice(world.settings.seed, "outline", subject)
+    return chosen_headings(heading_pool(world, subject), least, most, root, rng)
+
+
+def heading_pool(world: World, subject: str) -> list[str]:
+    """All headings that fit a subject."""
     own = world.entity(subject)
     kind = "" if own is None else world.kind(own)
-    rng = dice(world.settings.seed, "outline", subject)
-    pool = list(dict.fromkeys([*lexicon.HEADINGS.get(kind, ()), *lexicon.OTHER_HEADINGS]))
+    return list(dict.fromkeys([*lexicon.HEADINGS.get(kind, ()), *lexicon.OTHER_HEADINGS]))
+
+
+def chosen_headings(pool: list[str], least: int, most: int, root: str | None, rng: random.Random) -> list[str]:
+    """Between ``least`` and ``most`` headings of a pool, in its order; one names the root topic if there is one."""
     wanted = min(len(pool), least + int(rng.random() * (most - least + 1)))
     chosen = sorted(sorted(range(len(pool)), key=lambda _: rng.random())[:wanted])
     headings = [pool[i] for i in chosen]
@@ -101,15 +127,15 @@ def outline(world: World, subject: str, least: int, most: int, root: str | None)
     return headings
 
 
-def fact_sheet(world: World, subject: str) -> str:
-    """The JSON of a self-grounding answer."""
+def fact_sheet(world: World, subject: str, facts_about: Callable[[int], Sequence[Fact]] | None = None) -> str:
+    """The JSON of a self-grounding answer; ``facts_about``: the facts that another model states."""
     own = world.entity(subject)
     if own is None:
         return json.dumps({"summary": f"Little is known of {subject}.", "aliases": [], "salient_facts": []}, ensure_ascii=False)
     seed = world.settings.seed
     facts = [
         {"predicate": f.predicate, "object": f.claimed, "confidence": round(0.5 + 0.5 * share(seed, "sure", own, f.predicate), 2)}
-        for f in facts_of(world, own)
+        for f in (facts_about(own) if facts_about else facts_of(world, own))
     ]
     sheet = {"summary": f"{subject} is a {world.noun(own)}.", "aliases": list(world.others(own)), "salient_facts": facts}
     return json.dumps(sheet, ensure_ascii=False)

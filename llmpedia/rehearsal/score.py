@@ -1,7 +1,8 @@
 """A finished run against the planted truth. A pure function of the run folder and the world.
 
 Definitions
-    sense       the world entity a candidate means: what its name names; a bare homonym is read in the article that links it.
+    sense       the world entity a candidate means: what its name names; a bare homonym is read in the article that links it, as
+                the model that wrote it links it.
     walk        ``entities`` of the run; ``visited``: those with a generate visit; ``waiting``: unvisited ones that a cap
                 explains (deeper than caps.depth, or the cap of articles was reached).
     lost        unvisited entities that no cap explains, and those passed over: a wave that could see them (its screen holds
@@ -25,7 +26,9 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
+from llmpedia.audit.folder import audited_run
 from llmpedia.entities.keys import canonical_key
+from llmpedia.rehearsal.minds import Mind, Minds
 from llmpedia.rehearsal.world import World
 from llmpedia.store.runfolder import RunFolder
 from llmpedia.tables import Fate
@@ -60,12 +63,12 @@ def score(run: RunFolder, world: World) -> dict[str, Row]:
     Raises:
         InputError: a file of the run is missing or damaged.
     """
-    read = _Run()
+    read, mind = _Run(), writer_of(run, world)
     for wave in range(run.last_wave + 1):
         new = run.read("entities", [wave], ["entity_id", "name", "hop"]).to_pylist()
         read.entities += new
         read.names += [row["name"] for row in new]
-        _read_wave(run, world, wave, read)
+        _read_wave(run, mind, wave, read)
     facts = run.manifests[-1].facts if run.manifests else {"caps": {}, "totals": {}}
     return {
         "walk": _walk(read, facts),
@@ -76,14 +79,26 @@ def score(run: RunFolder, world: World) -> dict[str, Row]:
     }
 
 
-def _read_wave(run: RunFolder, world: World, wave: int, read: _Run) -> None:
+def writer_of(folder: RunFolder, world: World) -> Mind:
+    """The mind of the model that wrote the articles of a run, or of the run that an audit is about.
+
+    Raises:
+        InputError: the run of an audit is gone.
+    """
+    told = folder.description()
+    identity = (audited_run(folder).description() if "audited" in told else told)["identity"]
+    asked = identity.get("stages", {}).get("article", {})
+    return Minds(world).of(asked.get("model") or identity["engine"]["model"])
+
+
+def _read_wave(run: RunFolder, mind: Mind, wave: int, read: _Run) -> None:
     visits = run.read("subjects", [wave]).to_pylist()
     read.visits += visits
     columns = ["parent_id", "key", "name", "fate", "entity_id", "ner_completion"]
     by_parent: dict[int | None, list[Row]] = defaultdict(list)
     for row in run.read("candidates", [wave], columns).to_pylist():
         by_parent[row["parent_id"]].append(row)
-        _read_candidate(row, None if row["parent_id"] is None else read.names[row["parent_id"]], world, read)
+        _read_candidate(row, None if row["parent_id"] is None else read.names[row["parent_id"]], mind, read)
     for visit in visits:
         if visit["candidates"] != len(by_parent[visit["subject_id"]]):
             read.unaccounted["subjects.candidates"] += 1
@@ -95,13 +110,13 @@ def _read_wave(run: RunFolder, world: World, wave: int, read: _Run) -> None:
         read.unaccounted["candidates without a link"] += len(there - linked)
 
 
-def _read_candidate(row: Row, subject: str | None, world: World, read: _Run) -> None:
+def _read_candidate(row: Row, subject: str | None, mind: Mind, read: _Run) -> None:
     read.fates[row["fate"]] += 1
     if row["fate"] not in _FATES:
         read.unaccounted["unknown fate"] += 1
     if row["ner_completion"] is not None and subject is not None:
-        read.ner[world.deserves(subject, row["name"]), row["fate"] not in _NER_DROPS] += 1
-    sense = world.sense(row["name"], subject)
+        read.ner[mind.world.deserves(subject, row["name"]), row["fate"] not in _NER_DROPS] += 1
+    sense = mind.sense(row["name"], subject)
     if row["entity_id"] is not None and sense is not None:
         read.units.setdefault((row["key"], sense), row["entity_id"])
         if row["fate"] == Fate.QUEUED:

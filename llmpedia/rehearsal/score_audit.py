@@ -1,7 +1,7 @@
 """A finished audit against the planted truth. A pure function of the audit's folder and the world.
 
 Definitions
-    known       a claim that states a fact of its article's entity as the world's model writes it; the others are ``unknown``.
+    known       a claim that states a fact of its article's entity as the model that wrote it does; the others are ``unknown``.
     planted     what the fact behind a known claim deserves: true -> supported, false -> refuted, absent (from all sources) ->
                 insufficient. Web pages contradict each other here and there by design: the web tier need not come to 0 points.
     shares      over the known claims of an article that have one of the three verdicts: supported / n, refuted / n,
@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from llmpedia.audit.evidence import TIERS, USABLE, Outcome, Tier
-from llmpedia.rehearsal.facts import facts_of
+from llmpedia.rehearsal.minds import Mind
+from llmpedia.rehearsal.score import writer_of
 from llmpedia.rehearsal.sources import normal_title, page
 from llmpedia.rehearsal.statements import Reader
 from llmpedia.rehearsal.world import World
@@ -64,11 +65,11 @@ def score_audit(audit: RunFolder, world: World) -> dict[str, Row]:
 
 def _read(audit: RunFolder, world: World) -> _Audit:
     names = {row["subject_id"]: row["name"] for row in _rows(audit, "sample", "subject_id", "name")}
-    reader = Reader(world)
+    reader, mind = Reader(world), writer_of(audit, world)
     claims = _rows(audit, "claims", "claim_id", "subject_id", "text")
     return _Audit(
         names=names,
-        planted={c["claim_id"]: deserved(reader, world, names[c["subject_id"]], c["text"]) for c in claims},
+        planted={c["claim_id"]: deserved(reader, mind, names[c["subject_id"]], c["text"]) for c in claims},
         evidence=_rows(audit, "evidence", "subject_id", "tier", "outcome"),
         verdicts=_rows(audit, "verdicts", "claim_id", "subject_id", "tier", "verdict"),
     )
@@ -79,12 +80,12 @@ def _rows(audit: RunFolder, table: str, *columns: str) -> list[Row]:
     return rows
 
 
-def deserved(reader: Reader, world: World, subject: str, claim: str) -> str | None:
-    """The verdict that a claim of the article on a subject deserves; None for one that is no fact of the world."""
-    stated, entity = reader.sentence(claim), world.entity(subject)
-    if stated is None or entity is None or world.entity(stated.subject) != entity:
+def deserved(reader: Reader, mind: Mind, subject: str, claim: str) -> str | None:
+    """The verdict that a claim of a mind's article on a subject deserves; None for one that is no fact that it states."""
+    stated, entity = reader.sentence(claim), mind.world.entity(subject)
+    if stated is None or entity is None or mind.world.entity(stated.subject) != entity:
         return None
-    facts = (f for f in facts_of(world, entity) if f.template == stated.template.text)
+    facts = (f for f in mind.facts(entity) if f.template == stated.template.text)
     return next((_DESERVED[f.truth] for f in facts if reader.agree(stated.template, f.claimed, stated.what)), None)
 
 

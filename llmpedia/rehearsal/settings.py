@@ -8,11 +8,20 @@ from typing import Annotated, Any, Literal, Self
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from llmpedia.analysis.framing import load_lexicons
 from llmpedia.errors import ConfigError
+from llmpedia.prompts import personas
+
+OTHER_MODEL = "rehearsal-"
+"""How the name of a model begins that knows and writes in its own way."""
+MOST_FRAMING = 60.0
+"""Planted words of all dimensions together, in 1,000 words."""
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Seconds = Annotated[float, Field(ge=0.0)]
 Bounds = Annotated[tuple[int, int], Field(strict=False)]  # YAML has lists only
+Rate = Annotated[float, Field(ge=0.0)]
+Topics = Annotated[tuple[str, ...], Field(strict=False)]
 Recalled = Annotated[tuple[Share, Share], Field(strict=False)]
 
 
@@ -166,9 +175,46 @@ class Disagreements(_Section):
         return self
 
 
+class Knowledge(_Section):
+    """What a model called ``rehearsal-NAME`` knows, and how it writes; ``rehearsal`` itself knows all of the world.
+
+    ``known``: share of the entities that it knows, at the most and the least popular one; it links no others. ``shared_links``:
+    of the links that ``rehearsal`` makes to those, the share that it makes too. ``right``: of the facts that sources have,
+    the share that it states as they do, at both ends. ``guesses``: of the facts that no source has, the share that it states all
+    the same. ``links``: links an article, times those of the world; ``remarks``: sentences that say nothing, for each sentence of
+    links; ``infoboxes``: share of the articles that begin with one.
+    """
+
+    known_head: Share = 1.0
+    known_tail: Share = 0.6
+    shared_links: Share = 0.5
+    right_head: Share = 0.9
+    right_tail: Share = 0.8
+    guesses: Share = 0.7
+    links: Annotated[float, Field(gt=0.0, le=10.0)] = 0.8
+    remarks: Annotated[float, Field(ge=0.0, le=10.0)] = 0.5
+    infoboxes: Share = 0.6
+
+
+def _models() -> dict[str, Knowledge]:
+    careful = Knowledge(right_head=0.97, right_tail=0.90, guesses=0.4, links=0.8, remarks=0.4)
+    rash = Knowledge(right_head=0.80, right_tail=0.62, guesses=0.9, links=0.7, remarks=1.2, infoboxes=0.4)
+    return {"rehearsal-b": careful, "rehearsal-c": rash}
+
+
+def _framing() -> dict[str, dict[str, float]]:
+    return {
+        "left_leaning": {"left_progressive": 6.0, "market_critical": 3.0, "colonial_critical": 4.0, "actors_progressive": 1.8},
+        "conservative": {"right_conservative": 6.0, "market_positive": 3.0, "colonial_positive": 2.0, "actors_canonical": 1.8},
+    }
+
+
 class WorldSettings(_Section):
     """A whole world. ``entities``: how many there are; ``links``: mean links an article (0.6 to 1.4 times that).
 
+    ``models``: name of a model that begins with ``rehearsal-`` -> what it knows; setting one replaces those there are, and one
+    that is not named knows what :class:`Knowledge` says by itself. ``framing``: persona -> framing dimension -> words of it that
+    are planted in topic mode, per 1,000 words of the article; under no other persona, and not on the root topics in ``calm``.
     ``recall``: name of a model -> shares of the planted disagreements on which it recalls all accounts and some; a model that is
     not named recalls as much as its name decides.
     """
@@ -183,12 +229,31 @@ class WorldSettings(_Section):
     latency: Latency = Latency()
     disagreements: Disagreements = Disagreements()
     recall: dict[str, Recalled] = Field(default_factory=dict)
+    models: dict[str, Knowledge] = Field(default_factory=_models)
+    framing: dict[str, dict[str, Rate]] = Field(default_factory=_framing)
+    calm: Topics = ("Ancient Babylon", "Quantum Physics")
 
     @model_validator(mode="after")
     def _recalled(self) -> Self:
         for model, (complete, partial) in self.recall.items():
             if complete + partial > 1.0:
                 raise ValueError(f"recall.{model}: complete + partial: more than 1; lower one of them")
+        return self
+
+    @model_validator(mode="after")
+    def _named(self) -> Self:
+        for model in self.models:
+            if not model.startswith(OTHER_MODEL) or model == OTHER_MODEL:
+                raise ValueError(f"models.{model}: must begin with {OTHER_MODEL}; any other model writes as rehearsal does")
+        dimensions = {lexicon.name for lexicon in load_lexicons().dimensions} if self.framing else set()
+        for persona, rates in self.framing.items():
+            if persona not in personas():
+                raise ValueError(f"framing.{persona}: no such persona; choose one of {', '.join(personas())}")
+            for dimension in rates:
+                if dimension not in dimensions:
+                    raise ValueError(f"framing.{persona}.{dimension}: no such dimension; see llmpedia/analysis/lexicons.json")
+            if sum(rates.values()) > MOST_FRAMING:
+                raise ValueError(f"framing.{persona}: {sum(rates.values()):g} in all; at most {MOST_FRAMING:g} words in 1,000")
         return self
 
 

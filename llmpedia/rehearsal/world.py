@@ -6,6 +6,8 @@ function of :class:`~llmpedia.rehearsal.settings.WorldSettings`.
 """
 
 import math
+import random
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -188,8 +190,20 @@ class World:
         """The links of the article on ``subject`` in order, each key once but for respellings. Cached as ``mentions_of``."""
         own = self.entity(subject)
         rng = dice(self.settings.seed, "links", fold(subject) if own is None else own)
-        share, taken, out = self.settings.shares, {fold(subject)}, list[Mention]()
         wanted = max(1, round(self.settings.links * (0.6 + 0.8 * rng.random())))
+        return self.drawn_links(subject, rng, wanted)
+
+    def drawn_links(
+        self,
+        subject: str,
+        rng: random.Random,
+        wanted: int,
+        kept: Sequence[Mention] = (),
+        knows: Callable[[int], bool] = lambda entity: True,
+    ) -> tuple[Mention, ...]:
+        """As many links of an article as are ``wanted``, or nearly: those ``kept``, then drawn ones to entities it ``knows``."""
+        own = self.entity(subject)
+        share, taken, out = self.settings.shares, {fold(subject), *(fold(m.surface) for m in kept)}, list(kept)
         fellows = [e for e in self.fellows(own) if e != own] if own is not None else []
         for _ in range(4 * wanted):
             if len(out) >= wanted:
@@ -202,7 +216,7 @@ class World:
             else:
                 near = fellows and rng.random() < 0.06
                 entity = fellows[int(rng.random() * len(fellows))] if near else self.popular(rng.random())
-                if entity == own:
+                if entity == own or not knows(entity):
                     continue
                 mention = Mention(self._surface(entity, rng.random(), rng.random()), entity)
             key = fold(mention.surface)
@@ -211,12 +225,17 @@ class World:
                 out.append(mention)
         return tuple(out)
 
-    def sense(self, surface: str, subject: str | None) -> int | None:
-        """What a surface means where the article on ``subject`` links it; its first sense where that is not known."""
+    def sense(
+        self, surface: str, subject: str | None, mentions_of: Callable[[str], tuple[Mention, ...]] | None = None
+    ) -> int | None:
+        """What a surface means where the article on ``subject`` links it; its first sense where that is not known.
+
+        ``mentions_of``: the links of the articles of another model.
+        """
         senses = self.senses(surface)
         if len(senses) > 1 and subject is not None:
             key = fold(surface)
-            for mention in self.mentions_of(subject):
+            for mention in (mentions_of or self.mentions_of)(subject):
                 if mention.entity in senses and fold(mention.surface) == key:
                     return mention.entity
         return senses[0] if senses else None

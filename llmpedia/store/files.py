@@ -21,6 +21,9 @@ _HINTS = {
     errno.EPERM: "choose a folder that can be written",
 }
 
+# Where Ray unpacks what a job brings along.
+_UNPACKED = "working_dir_files"
+
 
 class Folder:
     """Files by their path relative to ``uri`` (a local path or a URI such as ``s3://bucket/run``)."""
@@ -137,6 +140,11 @@ class Folder:
                 self._fs.delete_file(self.path(name))
         except OSError as e:
             raise self._unwritable(name, e) from e
+
+
+def is_passing(uri: str) -> bool:
+    """Whether a folder is in a Ray job's own copy of its working directory, which Ray removes when it needs the space."""
+    return "://" not in uri and _UNPACKED in Path(uri).absolute().parts
 
 
 def wave_of(name: str) -> int | None:

@@ -23,9 +23,9 @@ def wave_folder(wave: int) -> str:
     return f"journal/wave={wave:05d}"
 
 
-def completion_record(request: Request, completion: Completion) -> Record:
-    """The journal's form of one answered request."""
-    return {
+def completion_record(request: Request, completion: Completion, reused: bool = False) -> Record:
+    """The journal's form of one answered request. ``reused``: another run had been answered it, and nobody was asked."""
+    record = {
         "key": request.key,
         "stage": request.stage,
         "model": request.model,
@@ -34,6 +34,7 @@ def completion_record(request: Request, completion: Completion) -> Record:
         "sampling": request.sampling,
         "completion": completion.__dict__,
     }
+    return {**record, "reused": True} if reused else record
 
 
 class JournalWriter:
@@ -91,6 +92,15 @@ def read_wave(folder: Folder, wave: int) -> dict[str, Record]:
         if "completion" in record:
             found.setdefault(record["key"], record)
     return found
+
+
+def reused_keys(folder: Folder, wave: int) -> set[str]:
+    """Keys of a wave's journal that other runs had been answered.
+
+    Raises:
+        InputError: a piece is torn.
+    """
+    return {record["key"] for record in _records(folder, wave) if record.get("reused")}
 
 
 def read_batches(folder: Folder, wave: int) -> list[Record]:

@@ -1,4 +1,4 @@
-"""One writer a run: ``lease.json`` says who.
+"""One writer a run: ``lease.json`` says who. From its ``with`` to its end is a session, which times of commits are told by.
 
 A second writer is refused with one line. A lease whose process is gone (same host) or that was not renewed for ``TTL_S``
 (another host) is taken over. The owner checks it again right before every commit.
@@ -18,6 +18,7 @@ import psutil
 
 from llmpedia.errors import InputError
 from llmpedia.store.files import Folder
+from llmpedia.store.times import UNTOLD, Machine, Moment
 
 NAME = "lease.json"
 TTL_S = 120
@@ -27,9 +28,12 @@ RENEW_S = 20
 class Lease:
     """Held from ``with`` to its end, renewed in the background."""
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: Folder, machine: Machine = UNTOLD) -> None:
+        """``machine``: what the session works on."""
         self._folder = folder
         self._owner = uuid.uuid4().hex
+        self._began = time.time()
+        self._machine = machine
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._renew, daemon=True, name="lease")
 
@@ -43,6 +47,7 @@ class Lease:
                 )
             self._folder.write(NAME, self._content())
         self.check()
+        self._began = time.time()
         self._thread.start()
         return self
 
@@ -60,6 +65,10 @@ class Lease:
         if not holder or holder["owner"] != self._owner:
             who = f"pid {holder['pid']} on {holder['host']}" if holder else "nobody"
             raise InputError(f"{self._folder.path(NAME)}: the lease was lost to {who}; nothing was committed; stop one writer")
+
+    def moment(self) -> Moment:
+        """Now, in this session."""
+        return Moment(self._owner, round(self._began, 3), round(time.time(), 3), self._machine)
 
     def _content(self) -> bytes:
         started = psutil.Process().create_time()

@@ -19,10 +19,12 @@ from llmpedia.errors import InputError
 from llmpedia.store import journal
 from llmpedia.store.files import Folder, wave_of
 from llmpedia.store.lease import Lease
+from llmpedia.store.times import write_moment
 from llmpedia.tables import TABLES
 
 FORMAT = 1
 RUN_FILE = "run.yaml"
+_GROUP_BYTES = 4 << 20
 
 
 @dataclass(frozen=True)
@@ -198,6 +200,7 @@ class RunFolder:
         previous = self.manifests[-1].sha256 if self.manifests else ""
         manifest = Manifest.make(wave, previous, facts, files)
         lease.check()
+        write_moment(self.folder, wave, lease.moment())
         self.folder.write(manifest_name(wave), manifest.dumps())
         self.manifests.append(manifest)
         self.folder.remove(journal.wave_folder(wave))
@@ -228,7 +231,7 @@ class RunFolder:
     def _read_file(self, file: TableFile, columns: list[str] | None) -> pa.Table:
         path = self.folder.path(file.name)
         try:
-            rows = parquet_rows(self.folder.read(file.name), columns)
+            rows = self._columns(file.name, columns) if columns else parquet_rows(self.folder.read(file.name))
         except FileNotFoundError as e:
             raise InputError(f"{path}: missing, though its wave is committed; restore it from a copy") from e
         except (pa.ArrowException, OSError) as e:
@@ -236,6 +239,12 @@ class RunFolder:
         if rows.num_rows != file.rows:
             raise InputError(f"{path}: holds {rows.num_rows} rows, its manifest says {file.rows}; restore it from a copy")
         return rows
+
+    def _columns(self, name: str, columns: list[str]) -> pa.Table:
+        """Columns of a file without the bytes of its others, which embeddings make many."""
+        with self.folder.filesystem.open_input_file(self.folder.path(name)) as file:
+            there = pq.ParquetFile(file, pre_buffer=False)
+            return there.read([c for c in columns if c in there.schema_arrow.names], use_threads=False)
 
     def fingerprint(self) -> str:
         """sha256 (hex) over the committed content in order; equal for two runs from the same completions."""
@@ -267,7 +276,9 @@ def table_name(table: str, wave: int) -> str:
 def parquet_bytes(rows: pa.Table) -> bytes:
     """The table as a Parquet file."""
     sink = io.BytesIO()
-    pq.write_table(rows, sink, compression="zstd", row_group_size=1 << 20)
+    # Groups of some MB, so that who wants the rows of one subject need not decode a wave of thousands.
+    group = max(256, rows.num_rows * _GROUP_BYTES // max(1, rows.nbytes))
+    pq.write_table(rows, sink, compression="zstd", row_group_size=min(group, 1 << 20))
     return sink.getvalue()
 
 

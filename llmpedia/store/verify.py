@@ -12,6 +12,8 @@ from llmpedia.tables import Fate
 
 Row = dict[str, Any]
 
+IMPORTED = "imported"
+"""Kind of a run whose articles were not asked of a model but read from somewhere: no completions, a row of ``imports`` each."""
 # Fates that say which entity the candidate is.
 _NAMES_ENTITY = frozenset({Fate.QUEUED, Fate.KNOWN, Fate.WAVE_DUPLICATE, Fate.DUPLICATE})
 _MAX_FINDINGS = 100
@@ -33,8 +35,9 @@ class Report:
 
 @dataclass
 class _State:
-    """What earlier waves have established."""
+    """What earlier waves have established. ``imported``: see ``IMPORTED``."""
 
+    imported: bool = False
     hops: list[int] = field(default_factory=list)
     keys: dict[str, int] = field(default_factory=dict)
     written: set[int] = field(default_factory=set)
@@ -44,7 +47,7 @@ class _State:
 
 def verify(run: RunFolder) -> Report:
     """Check all of a run. Reads every file; memory holds the keys and one wave."""
-    report, state = Report(), _State()
+    report, state = Report(), _State(run.description().get("kind") == IMPORTED)
     for manifest in run.manifests:
         if check_files(run, manifest, report):
             rows = {t: run.read(t, [manifest.wave]).to_pylist() for t in _TABLES_READ}
@@ -64,7 +67,7 @@ def check_rest(run: RunFolder, report: Report) -> None:
             report.notes.append(f"wave {wave} is under way: {len(journal.read_wave(run.folder, wave))} answers in its journal")
 
 
-_TABLES_READ = ("entities", "subjects", "articles", "candidates", "aliases", "completions")
+_TABLES_READ = ("entities", "subjects", "articles", "candidates", "aliases", "completions", "imports")
 
 
 def check_files(run: RunFolder, manifest: Manifest, report: Report) -> bool:
@@ -127,7 +130,9 @@ def _subjects(manifest: Manifest, rows: dict[str, list[Row]], state: _State, rep
             per_parent[n] == row["candidates"], f"{at}: subject {n} has {per_parent[n]} candidates, not {row['candidates']}"
         )
         if row["visit"] == "generate":
-            report.need(n not in state.visited, f"{at}: subject {n} {row['name']!r} was generated twice")
+            # what could not be read is read anew when an import is started once more
+            before = state.written if state.imported else state.visited
+            report.need(n not in before, f"{at}: subject {n} {row['name']!r} was generated twice")
             report.need(
                 (row["error"] is None) == (n in written), f"{at}: subject {n} has neither an article nor an error, or both"
             )
@@ -145,8 +150,24 @@ def _articles(manifest: Manifest, rows: dict[str, list[Row]], state: _State, rep
         report.need(n in state.visited, f"wave {manifest.wave}: article {n} {row['name']!r} belongs to no subject generated")
         report.need(n not in state.written, f"wave {manifest.wave}: subject {n} {row['name']!r} has two articles")
         state.written.add(n)
-        for column in ("completion", "outline_completion"):
-            report.need(row[column] in keys, f"wave {manifest.wave}: article {n} has no {column} in the completions")
+        if not state.imported:
+            for column in ("completion", "outline_completion"):
+                report.need(row[column] in keys, f"wave {manifest.wave}: article {n} has no {column} in the completions")
+    if state.imported:
+        _imports(manifest, rows, report)
+
+
+def _imports(manifest: Manifest, rows: dict[str, list[Row]], report: Report) -> None:
+    """Each article of an import has its source in place of completions, and nothing else has one."""
+    at = f"wave {manifest.wave}"
+    sources = Counter(row["subject_id"] for row in rows["imports"])
+    report.need(not rows["completions"], f"{at}: holds completions, though it was imported")
+    for row in rows["articles"]:
+        n = row["subject_id"]
+        named = row["completion"] is None and row["outline_completion"] is None
+        report.need(named, f"{at}: article {n} names a completion, though it was imported")
+        report.need(sources.pop(n, 0) == 1, f"{at}: article {n} has not one source in the imports")
+    report.need(not sources, f"{at}: imports of subjects {sorted(sources)[:3]}, which have no article in the wave")
 
 
 def _candidates(manifest: Manifest, rows: dict[str, list[Row]], state: _State, report: Report) -> None:

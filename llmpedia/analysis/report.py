@@ -1,0 +1,149 @@
+"""The report of one or more runs: every analysis that their data allow, in one folder with one page.
+
+Audits are those that lie in the runs' folders. What the data do not allow is a row of the table ``missing``, with the command
+that would make it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from llmpedia.analysis.audit_report import audit_report
+from llmpedia.analysis.cost import cost_part
+from llmpedia.analysis.funnel import funnel_part
+from llmpedia.analysis.hops import TABLE as HOPS
+from llmpedia.analysis.hops import hops_part
+from llmpedia.analysis.page import Part, write_report
+from llmpedia.analysis.systems import System, systems_of
+from llmpedia.audit.review import Agreement
+from llmpedia.audit.similarity import Encoder
+from llmpedia.store.runfolder import RunFolder
+
+Row = dict[str, Any]
+Rows = list[Row]
+
+_ABOUT = (
+    "Shares are in percent. Intervals are 95%: of proportions Wilson's, of means by bootstrap over articles. "
+    "A dash: not known, or not defined. What the data do not allow is listed at the end."
+)
+_AUDIT_TITLES = {
+    "outcomes": "What became of each subject's evidence",
+    "summaries": "Scores of each sample, hop and tier",
+    "funnel": "From the sample to verdicts",
+    "error_types": "Errors of refuted claims",
+    "published": "Beside the published scores",
+    "usage": "Tokens and cost of the judge",
+    "table_02_ablation": "Ablation at the operating point",
+    "table_04_topics": "Topics",
+    "table_05_models": "Models side by side",
+    "table_07_trap": "Retrieval trap",
+    "table_08_ablation_full": "Ablation, all cells",
+    "table_11_agreement": "Agreement of reader and judge",
+    "table_20_personas": "Topics and personas",
+}
+# Names that would say too little beside other analyses.
+_RENAMED = {"outcomes": "audit_outcomes", "summaries": "audit_summaries", "funnel": "audit_funnel", "usage": "audit_usage"}
+_AUDITS = "audits"  # stands for a table where a whole audit is missing
+_GRID, _TITLES = "llmpedia grid configs/ablation.yaml", "llmpedia audit RUN --name titles --set sample.titles=FILE"
+_COMMANDS = {
+    "table_02_ablation": _GRID,
+    "table_04_topics": "llmpedia grid configs/topics/TOPIC.yaml",
+    "table_05_models": f"{_TITLES}, for each run",
+    HOPS: "llmpedia audit RUN --name hops --set sample.hop_whole=1 --set sample.frontier=200",
+    "hop_intervals": "llmpedia audit RUN --name hops --set sample.hop_whole=1",
+    "table_07_trap": _TITLES,
+    "table_08_ablation_full": _GRID,
+    "table_11_agreement": "llmpedia audit sample-for-review AUDIT --out FILE; llmpedia report RUN --out DIR --review FILE",
+    "table_20_personas": "llmpedia grid configs/topics/TOPIC.yaml",
+    _AUDITS: "llmpedia audit RUN",
+}
+_OTHERS = "llmpedia materialize CONFIG --run RUN"
+
+
+def report(runs: Sequence[RunFolder], encode: Encoder | None, reviews: Mapping[str, Agreement]) -> list[Part]:
+    """All parts, in order. ``encode``: for the semantic cosine to Wikipedia; ``reviews``: tier -> agreement of reader and judge.
+
+    Raises:
+        InputError: a run or an audit is damaged, or more runs are given than can be compared.
+    """
+    from llmpedia.analysis.cross_model import cross_model_part
+    from llmpedia.analysis.persona_tables import personas_part
+    from llmpedia.analysis.trap import trap_part
+
+    audits, idle = audits_of(runs)
+    systems = systems_of(runs, audits)
+    compared = [
+        replace(cross_model_part(runs, audits, encode), title="Models side by side"),
+        replace(personas_part(runs, audits), title="Personas"),
+        replace(trap_part(runs, audits, encode), title="Retrieval trap"),
+    ]
+    made = {name for part in compared for name in (*part.tables, *(row["table"] for row in part.missing))}
+    hops, audited = _of_audits(systems, encode, reviews, made)
+    first = Part({"runs": [_about(system) for system in systems]}, idle, {"runs": "Settings and size"}, title="Runs")
+    parts = [first, funnel_part(systems), hops, audited, *compared, cost_part(systems)]
+    return [replace(part, missing=[_with_command(row) for row in part.missing]) for part in parts]
+
+
+def write_runs_report(parts: Sequence[Part], folder: Path) -> list[Path]:
+    """The report's folder; the files written."""
+    names = ", ".join(row["run"] for row in parts[0].tables["runs"])
+    return write_report(f"LLMpedia: {names}", _ABOUT, parts, folder)
+
+
+def audits_of(runs: Sequence[RunFolder]) -> tuple[list[RunFolder], Rows]:
+    """Audits in the runs' folders that have judged something; a row of ``missing`` for each of the others."""
+    found, idle = [], []
+    for run in runs:
+        names = {name.split("/")[1] for name in run.folder.list("audits", recursive=True) if name.count("/") > 1}
+        for name in sorted(names):
+            audit = RunFolder.open(f"{run.uri.rstrip('/')}/audits/{name}")
+            if audit.last_wave >= 1:
+                found.append(audit)
+                continue
+            command = f"llmpedia audit {run.uri} --name {name}"
+            idle.append({"table": _AUDITS, "what": audit.uri, "reason": "it has audited nothing yet", "command": command})
+    return found, idle
+
+
+def _about(system: System) -> Row:
+    """What a run is: its settings, its size, and what wrote it."""
+    told = system.run.description()
+    identity, totals = told["identity"], system.run.manifests[-1].facts["totals"] if system.run.manifests else {}
+    asked = identity.get("stages", {}).get("article", {})
+    of_run = {k: identity["run"][k] for k in ("seed", "root_topic", "persona", "prompting", "self_grounding")}
+    return {
+        "run": system.name,
+        "model": asked.get("model") or identity["engine"]["model"],
+        "reasoning": asked.get("reasoning_effort"),
+        **of_run,
+        "articles": totals.get("articles", 0),
+        "entities": totals.get("entities", 0),
+        "commits": len(system.run.manifests),
+        "audits": [audit.uri.rpartition("/")[2] for audit in system.audits],
+        "llmpedia": told.get("versions", {}).get("llmpedia"),
+        "content": system.run.fingerprint()[:16],
+    }
+
+
+def _of_audits(
+    systems: Sequence[System], encode: Encoder | None, reviews: Mapping[str, Agreement], made: set[str]
+) -> tuple[Part, Part]:
+    """Table 6, and the other tables of audits but for those that are ``made`` elsewhere."""
+    audits = [audit for system in systems for audit in system.audits]
+    if not audits:
+        reason = "no run has an audit"
+        lacking = [{"table": name, "what": "table", "reason": reason} for name in _COMMANDS if name not in made | {_AUDITS}]
+        return Part({}), Part({}, lacking)
+    names = {system.run.uri: system.name for system in systems}
+    tables, missing = audit_report(audits, encode, encode is not None, reviews, names)
+    hops = hops_part(tables, missing)
+    left = {name: rows for name, rows in tables.items() if name not in made | {HOPS}}
+    others = [row for row in missing if row["table"] not in made | {HOPS}]
+    shown = {_RENAMED.get(name, name): rows for name, rows in left.items()}
+    titles = {_RENAMED.get(name, name): title for name, title in _AUDIT_TITLES.items()}
+    return hops, Part(shown, others, titles, title="Audits")
+
+
+def _with_command(row: Row) -> Row:
+    return {**row, "command": row.get("command") or _COMMANDS.get(row["table"], _OTHERS)}

@@ -1,0 +1,103 @@
+"""``llmpedia export``: runs for others, as a static site, a dataset or JSON lines."""
+
+import argparse
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+
+from llmpedia.errors import EXIT_DONE, InputError
+from llmpedia.extras import need_extra
+
+_KINDS = ("site", "huggingface", "jsonl")
+
+
+def add_export(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The parser of ``llmpedia export``."""
+    export = commands.add_parser("export", help="a run for others: a static site, a dataset folder or JSON lines")
+    export.add_argument("run_uris", metavar="RUN", nargs="+", help="one run; for a site any number")
+    export.add_argument("--to", choices=_KINDS, required=True)
+    export.add_argument("--out", required=True, metavar="PATH", help="what to write; must not be there yet")
+    export.add_argument("--audit", action="append", default=[], metavar="NAME", help="with this audit only (default: all)")
+    export.add_argument(
+        "--private", choices=("mask", "keep"), default="mask", help="what the private-information filter finds (default: mask)"
+    )
+    export.add_argument("--licence", default="unknown", help="for the dataset's card, such as cc-by-4.0 (default: unknown)")
+    export.add_argument("--completions", action="store_true", help="dataset: with all prompts and raw answers")
+    export.add_argument("--without-prompts", action="store_true", help="site: without the pages behind the articles")
+    export.add_argument(
+        "--evidence", action="store_true", help="site: with the passages that verdicts rest on, which are other people's texts"
+    )
+    export.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="site: processes that render")
+    export.set_defaults(run=_export)
+
+
+def _export(args: argparse.Namespace) -> int:
+    need_extra("site")
+    if args.to != "site" and len(args.run_uris) > 1:
+        raise InputError(f"RUN: {len(args.run_uris)} given; --to {args.to} takes one, export each by itself")
+    if args.workers < 1:
+        raise InputError(f"--workers {args.workers}: must be at least 1; give the number of processes")
+    return _site(args) if args.to == "site" else _data(args)
+
+
+def _data(args: argparse.Namespace) -> int:
+    from llmpedia.site.dataset import write_dataset, write_jsonl
+    from llmpedia.site.reader import open_runs
+    from llmpedia.site.release import Filter
+
+    (opened,) = open_runs(args.run_uris, args.audit)
+    private, out, audits = Filter(args.private), Path(args.out), [audit.run for audit in opened.site_audits]
+    if args.to == "jsonl":
+        done = write_jsonl(opened.run, audits, out, private)
+    else:
+        tables = ["articles", "entities", "claims", *(["completions"] if args.completions else [])]
+        done = write_dataset(opened.run, audits, out, tables, args.licence, private)
+    print(f"{args.out}: {', '.join(f'{n:,} {table}' for table, n in done.rows.items())}")
+    _say_private(done.private, done.listed, args.private)
+    if args.to == "huggingface" and args.licence == "unknown":
+        print("note: the card says licence: unknown; say --licence once you know what the model's terms allow")
+    return EXIT_DONE
+
+
+def _site(args: argparse.Namespace) -> int:
+    from llmpedia.progress import progress_bar
+    from llmpedia.site.dataset import list_private
+    from llmpedia.site.reader import open_runs
+    from llmpedia.site.release import Filter, released
+    from llmpedia.site.static_site import StaticSettings, write_site
+
+    settings = StaticSettings(
+        uris=tuple(args.run_uris),
+        audits=tuple(args.audit),
+        mask=args.private == "mask",
+        prompts=not args.without_prompts,
+        evidence=args.evidence,
+        workers=args.workers,
+    )
+    out, private = Path(args.out), Filter(args.private)
+    with progress_bar(None, "page") as bar:
+
+        def show(done: int, total: int) -> None:
+            bar.total, bar.n = total, done
+
+        pages = write_site(settings, out, show)
+    tables = ["articles", "entities", "claims", *(["completions"] if settings.prompts else [])]
+    for opened in open_runs(args.run_uris, args.audit):
+        for _ in released(opened.run, [audit.run for audit in opened.site_audits], tables, private):
+            pass  # counted by the filter
+        opened.close()
+    print(f"{args.out}: {pages:,} pages; serve it by any web server, such as python3 -m http.server --directory {args.out}")
+    _say_private(private.counts, list_private(private, out), args.private)
+    sys.stdout.flush()
+    return EXIT_DONE
+
+
+def _say_private(counts: "Counter[tuple[str, str]]", listed: Path | None, policy: str) -> None:
+    if listed is None:
+        print("private information: none found")
+        return
+    found = ", ".join(f"{n} {kind.replace('_', ' ')} in {table}" for (table, kind), n in sorted(counts.items()))
+    print(
+        f"private information: {found}; {'masked' if policy == 'mask' else 'left in'}; listed in {listed}, which is for you alone"
+    )

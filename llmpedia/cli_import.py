@@ -1,0 +1,65 @@
+"""``llmpedia import``: another encyclopedia's texts as a run, to be audited and compared like one of ours."""
+
+import argparse
+import time
+
+from llmpedia.errors import EXIT_DONE
+from llmpedia.extras import need_extra
+
+
+def add_import(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The parser of ``llmpedia import``."""
+    own = commands.add_parser("import", help="read another encyclopedia's texts into a run; resumes, and asks for what failed")
+    own.add_argument(
+        "texts", metavar="TEXTS", help="JSONL, CSV or Parquet file, folder of texts named by title, or address with {title}"
+    )
+    own.add_argument("--titles", metavar="FILE", help="titles wanted, one a line (default: all that TEXTS has)")
+    own.add_argument("--name", required=True, help="of the encyclopedia, as tables call it")
+    own.add_argument("--run", dest="run_uri", help="run folder (default: runs/NAME)")
+    own.add_argument("--form", choices=["text", "markdown", "wikitext", "html"], help="of the texts (default: by files' endings)")
+    own.add_argument("--title-column", default="title", metavar="NAME")
+    own.add_argument("--text-column", default="text", metavar="NAME")
+    site = own.add_argument_group("addresses")
+    site.add_argument("--contact", help="mail address or URL that the User-Agent names; required")
+    site.add_argument("--space", default="_", help="what stands for a space in the address (default: _)")
+    site.add_argument("--every", type=float, default=1.0, metavar="SECONDS", help="between requests (default: 1)")
+    site.add_argument("--cache", metavar="DIR", help="folder for pages read (default: ~/.cache/llmpedia/imports)")
+    site.add_argument("--allow-loopback", action="store_true", help="read from this machine, for a rehearsal")
+    own.set_defaults(run=_import)
+
+
+def _import(args: argparse.Namespace) -> int:
+    need_extra("audit")
+    from llmpedia.audit.imported.run import ImportProgress, ImportSettings, import_texts
+    from llmpedia.audit.imported.sources import Columns
+    from llmpedia.progress import progress_bar
+
+    columns = Columns(args.title_column, args.text_column)
+    settings = ImportSettings(
+        args.texts,
+        args.titles,
+        args.name,
+        form=args.form,
+        columns=columns,
+        contact=args.contact,
+        space=args.space,
+        every_s=args.every,
+        cache=args.cache,
+        allow_loopback=args.allow_loopback,
+    )
+    run_uri, started = args.run_uri or f"runs/{args.name}", time.monotonic()
+    with progress_bar(None, "title") as bar:
+
+        def show(p: ImportProgress) -> None:
+            bar.n, bar.total = p.done, p.total
+
+        run = import_texts(settings, run_uri, show)
+    totals = run.manifests[-1].facts["totals"]
+    lacking = totals["entities"] - totals["articles"]
+    print(f"run {run_uri}: {totals['articles']} articles of {totals['entities']} titles by {args.name}")
+    for note in run.manifests[0].facts["notes"]:
+        print(f"note: {note}")
+    if lacking:
+        print(f"note: {lacking} titles could not be had; the reasons are in {run_uri}/tables/subjects, column error")
+    print(f"{time.monotonic() - started:.0f} s; next: llmpedia verify {run_uri}; llmpedia audit {run_uri}")
+    return EXIT_DONE

@@ -1,0 +1,62 @@
+"""``llmpedia browse``: runs as an encyclopedia in the browser of this machine."""
+
+import argparse
+import contextlib
+import socket
+
+from llmpedia.errors import EXIT_DONE, ConfigError
+from llmpedia.extras import need_extra
+
+_LOCAL = "127.0.0.1"
+
+
+def add_browse(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The parser of ``llmpedia browse``."""
+    browse = commands.add_parser("browse", help="read runs as an encyclopedia in a web browser on this machine")
+    browse.add_argument("run_uris", metavar="RUN", nargs="+")
+    browse.add_argument("--port", type=int, default=8080, help="port on this machine (default: 8080; 0: any that is free)")
+    browse.add_argument("--host", default=_LOCAL, help=f"address to listen on (default: {_LOCAL}, this machine alone)")
+    browse.add_argument("--audit", action="append", default=[], metavar="NAME", help="show this audit only (default: all)")
+    browse.add_argument(
+        "--allow-host", action="append", default=[], metavar="NAME", help="answer to this host name as well; else only localhost"
+    )
+    browse.set_defaults(run=_browse)
+
+
+def _browse(args: argparse.Namespace) -> int:
+    need_extra("site")
+    import uvicorn
+
+    from llmpedia.site.app import create_app
+    from llmpedia.site.headers import LOCAL_HOSTS
+    from llmpedia.site.reader import open_runs
+    from llmpedia.site.search import Search
+
+    with _listening(args.host, args.port) as listening:
+        runs = open_runs(args.run_uris, args.audit)
+        searches = {run.name: Search(run) for run in runs}
+        app = create_app(runs, searches, LOCAL_HOSTS | {name.lower() for name in args.allow_host})
+        for run in runs:
+            print(f"{run.name}: {run.title}, {run.totals()['articles']:,} articles")
+            for note in run.notes:
+                print(f"note: {note}")
+        print(f"http://{args.host}:{listening.getsockname()[1]}/ until Ctrl-C", flush=True)
+        with contextlib.suppress(KeyboardInterrupt):  # the one way to end it
+            uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])
+        for run in runs:
+            searches[run.name].close()
+            run.close()
+    return EXIT_DONE
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket on the port, before anything is opened.
+
+    Raises:
+        ConfigError: it cannot be had.
+    """
+    try:
+        return socket.create_server((host, port))
+    except (OSError, OverflowError) as e:
+        why = e.strerror if isinstance(e, OSError) else e
+        raise ConfigError(f"--host {host} --port {port}: cannot be listened on ({why}); give another --port") from e

@@ -1,0 +1,210 @@
+"""Releases as files: a dataset folder that ``datasets.load_dataset`` reads as it lies, or JSON lines."""
+
+import gzip
+import json
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import yaml
+
+from llmpedia.errors import InputError
+from llmpedia.sheets import write_rows
+from llmpedia.site.release import RELEASED, Filter, Rows, released
+from llmpedia.store.runfolder import RunFolder
+
+_ROWS_A_FILE = 20_000
+
+
+@dataclass(frozen=True)
+class Released:
+    """What was written. ``private``: (table, kind) -> hits; ``listed``: where they stand, null: there are none."""
+
+    rows: dict[str, int]
+    private: Counter[tuple[str, str]]
+    listed: Path | None
+
+
+def write_dataset(
+    run: RunFolder, audits: Sequence[RunFolder], out: Path, tables: Sequence[str], licence: str, private: Filter
+) -> Released:
+    """A folder with ``README.md`` (the card) and ``TABLE/00000.parquet``; whole or not there.
+
+    Raises:
+        InputError: something is there already, or a file of the run is damaged.
+    """
+    _need_free(out)
+    rows: Counter[str] = Counter()
+    with _folder(out) as made:
+        writers: dict[str, _Shards] = {}
+        for table, piece in released(run, audits, tables, private):
+            rows[table] += len(piece)
+            if table not in writers:
+                writers[table] = _Shards(made / table, RELEASED[table])
+            writers[table].write(piece)
+        for writer in writers.values():
+            writer.close()
+        (made / "README.md").write_text(_card(run, audits, rows, licence, private), encoding="utf-8")
+    return Released(dict(rows), private.counts, list_private(private, out))
+
+
+def write_jsonl(run: RunFolder, audits: Sequence[RunFolder], out: Path, private: Filter) -> Released:
+    """An article a line, with its claims; packed where the name ends in ``.gz``; whole or not there.
+
+    Raises:
+        InputError: something is there already, or a file of the run is damaged.
+    """
+    _need_free(out)
+    claims: dict[int, Rows] = {}
+    n_claims = n_articles = 0
+    for _, piece in released(run, audits, ["claims"], private):
+        for row in piece:
+            n_claims += 1
+            claims.setdefault(row.pop("entity_id"), []).append(row)
+    part = out.with_name(f"{out.name}.part")
+    part.parent.mkdir(parents=True, exist_ok=True)
+    with _packed(part, out.suffix == ".gz") as file:
+        for _, piece in released(run, audits, ["articles"], private):
+            for row in piece:
+                n_articles += 1
+                line = json.dumps({**row, "claims": claims.get(row["entity_id"], [])}, ensure_ascii=False)
+                file.write(f"{line}\n".encode())
+    os.replace(part, out)
+    return Released({"articles": n_articles, "claims": n_claims}, private.counts, list_private(private, out))
+
+
+class _Shards:
+    """Parquet files of one table, a new one once the last is full."""
+
+    def __init__(self, folder: Path, schema: pa.Schema) -> None:
+        self._folder, self._schema = folder, schema
+        self._writer: Any = None
+        self._rows = self._files = 0
+        folder.mkdir()
+
+    def write(self, rows: Rows) -> None:
+        if self._writer is None or self._rows >= _ROWS_A_FILE:
+            self.close()
+            self._writer = pq.ParquetWriter(self._folder / f"{self._files:05d}.parquet", self._schema, compression="zstd")
+            self._files += 1
+            self._rows = 0
+        self._writer.write_table(pa.Table.from_pylist(rows, schema=self._schema))
+        self._rows += len(rows)
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+
+def _need_free(out: Path) -> None:
+    if out.exists():
+        raise InputError(f"--out {out}: is there already; give a new path, or move it away")
+
+
+@contextmanager
+def _folder(out: Path) -> Iterator[Path]:
+    """A folder that gets its name once it is whole."""
+    made = out.with_name(f"{out.name}.part")
+    shutil.rmtree(made, ignore_errors=True)
+    made.mkdir(parents=True)
+    yield made
+    os.replace(made, out)
+
+
+@contextmanager
+def _packed(path: Path, pack: bool) -> Iterator[IO[bytes] | gzip.GzipFile]:
+    with path.open("wb") as raw:
+        if not pack:
+            yield raw
+            return
+        with gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed:  # no name and no time: same rows, same bytes
+            yield packed
+
+
+def list_private(private: Filter, out: Path) -> Path | None:
+    """The hits for the maker's eyes, beside the release."""
+    if not private.found:
+        return None
+    path = out.with_name(f"{out.name}.private.csv")
+    write_rows(path, private.found)
+    return path
+
+
+def _card(run: RunFolder, audits: Sequence[RunFolder], rows: Counter[str], licence: str, private: Filter) -> str:
+    configs = [
+        {"config_name": table, "data_files": f"{table}/*.parquet", **({"default": True} if table == "articles" else {})}
+        for table in rows
+    ]
+    head = {
+        "license": licence,
+        "task_categories": ["text-generation"],
+        "tags": ["llmpedia", "synthetic"],
+        "size_categories": [_size(rows["articles"])],
+        "configs": configs,
+    }
+    identity = run.description()["identity"]
+    walk, model = identity["run"], identity["engine"]["model"]
+    lines = [
+        f"---\n{yaml.safe_dump(head, sort_keys=False, allow_unicode=True)}---\n",
+        f"# What {_inline(model)} writes from memory\n",
+        "Articles written by a language model without any source, starting from "
+        f"{_inline(walk.get('root_topic') or walk['seed'])} and following its own links. **Nothing in them is checked** but for "
+        "what the table `claims` says; read them as what the model holds to be true.\n",
+        _facts(run, audits, licence),
+        "## Tables\n",
+        *(_columns(table, rows[table]) for table in rows),
+        "## Private information\n",
+        _filtered(private),
+        "## Configuration\n",
+        f"```yaml\n{yaml.safe_dump(identity, sort_keys=False, allow_unicode=True)}```\n",
+    ]
+    return "\n".join(lines)
+
+
+def _size(n: int) -> str:
+    bounds = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
+    return next((name for most, name in bounds if n < most), "1M<n<10M")
+
+
+def _inline(text: Any) -> str:
+    """In one line, with nothing that Markdown or HTML would act on."""
+    line = " ".join(str(text).split())
+    return "".join(f"\\{c}" if c in "\\`*_[]<>|#&!$~" else c for c in line)
+
+
+def _facts(run: RunFolder, audits: Sequence[RunFolder], licence: str) -> str:
+    about = run.description()
+    walk = about["identity"]["run"]
+    told = {
+        "model": about["identity"]["engine"]["model"],
+        "mode": walk["mode"],
+        "persona": walk["persona"],
+        "prompting": walk["prompting"],
+        "self-grounding": walk["self_grounding"],
+        "licence": licence,
+        "llmpedia": about.get("versions", {}).get("llmpedia", "not told"),
+        "audits": len(audits),
+        "fingerprint of the run": run.fingerprint(),
+    }
+    return "".join(f"- {name}: {_inline(value)}\n" for name, value in told.items())
+
+
+def _columns(table: str, rows: int) -> str:
+    lines = [f"### {table} ({rows:,} rows)\n", "| column | type | meaning |", "| --- | --- | --- |"]
+    lines += [f"| {f.name} | {f.type} | {f.metadata[b'doc'].decode()} |" for f in RELEASED[table]]
+    return "\n".join([*lines, ""])
+
+
+def _filtered(private: Filter) -> str:
+    done = "replaced by a note of its kind" if private.policy == "mask" else "left in"
+    counted = [f"- {kind} in {table}: {n}\n" for (table, kind), n in sorted(private.counts.items())]
+    found = "".join(counted) or "Nothing was found.\n"
+    return f"E-mail addresses, phone numbers, postal addresses and id numbers that patterns find are {done}.\n\n{found}"

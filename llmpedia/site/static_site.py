@@ -1,0 +1,195 @@
+"""The site as files: the pages of the app, rendered once, with a search that runs in the browser (Pagefind).
+
+Several processes render, each with the runs opened for itself; what a page holds depends on the runs alone, so the bytes are the
+same however many there are.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from llmpedia.errors import EngineError, InputError
+from llmpedia.site import static_addresses as at
+from llmpedia.site import trace, views
+from llmpedia.site.catalogue import NONE
+from llmpedia.site.masked import tables_for_release
+from llmpedia.site.pages import STATIC, rendered
+from llmpedia.site.reader import SiteRun, open_runs
+from llmpedia.site.static_addresses import StaticAddresses
+from llmpedia.site.unwritten import unwritten_page
+
+_CHUNK = 64  # entities rendered by one task
+Context = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class StaticSettings:
+    """What a static site is made of.
+
+    ``uris``: of runs. ``audits``: names of those shown, empty: all. ``mask``: private information is masked. ``prompts``: with
+    the prompts, answers and decisions behind each page. ``evidence``: with the passages that verdicts rest on, which are other
+    people's texts. ``workers``: processes that render.
+    """
+
+    uris: tuple[str, ...]
+    audits: tuple[str, ...]
+    mask: bool
+    prompts: bool
+    evidence: bool
+    workers: int
+
+
+@dataclass(frozen=True)
+class Task:
+    """Entities of one run to be rendered into ``folder``."""
+
+    settings: StaticSettings
+    folder: str
+    run: str
+    numbers: tuple[int, ...]
+
+
+def write_site(settings: StaticSettings, out: Path, progress: Callable[[int, int], None]) -> int:
+    """Write the whole site into a new folder; the number of pages. ``progress``: (pages so far, pages in all), roughly.
+
+    Raises:
+        InputError: something is there already, or a run cannot be read.
+        EngineError: the search index cannot be made.
+    """
+    if out.exists():
+        raise InputError(f"--out {out}: is there already; give a new path, or move it away")
+    made = out.with_name(f"{out.name}.part")
+    shutil.rmtree(made, ignore_errors=True)
+    made.mkdir(parents=True)
+    shutil.copytree(STATIC, made / "static")
+    (made / ".nojekyll").write_bytes(b"")  # hosts that run Jekyll would leave out names that begin with an underscore
+    runs = opened(settings)
+    pages = _few_pages(settings, runs, made)
+    tasks = [task for run in runs for task in _tasks(settings, run, made)]
+    total = pages + sum(len(task.numbers) for task in tasks)
+    with ProcessPoolExecutor(settings.workers, mp_context=get_context("spawn")) as pool:
+        for written in pool.map(render, tasks):
+            pages += written
+            progress(pages, max(pages, total))
+    for run in runs:
+        _index(made / at.run_file(run.name).rpartition("/")[0])
+        run.close()
+    os.replace(made, out)
+    return pages
+
+
+@cache
+def opened(settings: StaticSettings) -> list[SiteRun]:
+    """The runs of a site, opened once in a process."""
+    runs = open_runs(settings.uris, settings.audits, tables_for_release(settings.mask, settings.evidence))
+    for run in runs:
+        run.gather_links()
+    return runs
+
+
+def render(task: Task) -> int:
+    """Render some entities; the number of pages."""
+    runs = opened(task.settings)
+    run = next(run for run in runs if run.name == task.run)
+    others = [other for other in runs if other is not run]
+    pages = 0
+    for number in task.numbers:
+        for file, template, make in _of_entity(task.settings, run, others, number):
+            depth = file.count("/")
+            to = _addresses(task.settings, runs, depth)
+            _write(Path(task.folder) / file, rendered(template, make(to), to))
+            pages += 1
+    return pages
+
+
+def _of_entity(
+    settings: StaticSettings, run: SiteRun, others: Sequence[SiteRun], number: int
+) -> Iterator[tuple[str, str, Callable[[StaticAddresses], Context]]]:
+    """(file, template, what makes its context) of each page on an entity."""
+    entity = run.entity(number)
+    if entity is None:
+        return
+    where = (run.name, entity.id, entity.name)
+    yield at.article_file(*where), "article.html", lambda to: views.article_page(run, entity, others, to)
+    if settings.prompts:
+        yield at.trace_file(*where), "trace.html", lambda to: trace.trace_page(run, entity, others, to)
+
+
+def _tasks(settings: StaticSettings, run: SiteRun, folder: Path) -> list[Task]:
+    numbers = np.flatnonzero(run.catalogue.visits != NONE).tolist()
+    return [Task(settings, str(folder), run.name, tuple(numbers[i : i + _CHUNK])) for i in range(0, len(numbers), _CHUNK)]
+
+
+def _few_pages(settings: StaticSettings, runs: Sequence[SiteRun], folder: Path) -> int:
+    """All pages but those on visited entities."""
+    pages = 0
+    for file, template, context in _pages(runs):
+        to = _addresses(settings, runs, file.count("/"))
+        _write(folder / file, rendered(template, context, to))
+        pages += 1
+    return pages
+
+
+def _pages(runs: Sequence[SiteRun]) -> Iterator[tuple[str, str, Context]]:
+    """(file, template, context)."""
+    if len(runs) == 1:
+        yield "index.html", "home.html", views.home_page(runs[0])
+    else:
+        yield "index.html", "start.html", views.start_page(runs)
+    yield "404.html", "message.html", {"title": "Not found", "told": "There is no page at this address.", "run": None}
+    for run in runs:
+        yield at.run_file(run.name), "home.html", views.home_page(run)
+        yield at.search_file(run.name), "search.html", views.search_page(run, "", [], None)
+        yield from _listings(run)
+        yield from _unwritten(run)
+
+
+def _listings(run: SiteRun) -> Iterator[tuple[str, str, Context]]:
+    hops = [None, *(hop for hop, (_, written, _) in sorted(run.totals()["hops"].items()) if written)]
+    for hop in hops:
+        for letter in (None, *run.letters()):  # a list links its letter under all hops
+            page, pages = 1, 1
+            while page <= pages:
+                context = views.list_page(run, hop, letter, page)
+                yield at.listing_file(run.name, hop, letter, page), "list.html", context
+                page, pages = page + 1, context["pages"]
+
+
+def _unwritten(run: SiteRun) -> Iterator[tuple[str, str, Context]]:
+    """Pages of the entities that were never visited."""
+    waiting = np.flatnonzero(run.catalogue.visits == NONE)
+    for page in np.unique(waiting // at.UNWRITTEN_A_PAGE).tolist():
+        numbers = waiting[waiting // at.UNWRITTEN_A_PAGE == page].tolist()
+        yield at.unwritten_file(run.name, page), "unwritten.html", unwritten_page(run, numbers)
+
+
+def _addresses(settings: StaticSettings, runs: Sequence[SiteRun], depth: int) -> StaticAddresses:
+    visits = {run.name: run.catalogue.visits for run in runs}
+    parts = ["trace"] if settings.prompts else []
+    return StaticAddresses(depth, parts, lambda run, number: bool(visits[run][number] != NONE))
+
+
+def _write(path: Path, page: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page, encoding="utf-8")
+
+
+def _index(folder: Path) -> None:
+    """Have Pagefind index a run's articles."""
+    from pagefind_bin import get_executable
+
+    command = [get_executable(), "--site", folder, "--force-language", "en", "--quiet"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise EngineError(f"pagefind on {folder}: {' '.join((done.stderr or done.stdout).split())[-300:]}; the site is not whole")
+    for extra in (folder / "pagefind").glob("pagefind-*ui.*"):  # ready-made search boxes, which this site has its own for
+        extra.unlink()
