@@ -18,7 +18,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt packaging/stand_ins.py
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python packaging/stand_ins.py $(VENV)/stand-ins
 	$(BIN)/python -m pip install --quiet --no-index --no-deps $(VENV)/stand-ins/*.whl
-	$(BIN)/python -m pip install $(INDEX) -c constraints.txt -e ".[cpu,audit,probe,zim,dev]"
+	$(BIN)/python -m pip install $(INDEX) -c constraints.txt -e ".[cpu,audit,probe,site,report,zim,dev]"
 	@touch $@
 
 model: install

@@ -2,10 +2,16 @@
 
 import argparse
 import contextlib
+import ipaddress
 import socket
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from llmpedia.errors import EXIT_DONE, ConfigError
 from llmpedia.extras import need_extra
+
+if TYPE_CHECKING:
+    from llmpedia.site.review_desk import Desk
 
 _LOCAL = "127.0.0.1"
 
@@ -19,6 +25,11 @@ def add_browse(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     browse.add_argument("--audit", action="append", default=[], metavar="NAME", help="show this audit only (default: all)")
     browse.add_argument(
         "--allow-host", action="append", default=[], metavar="NAME", help="answer to this host name as well; else only localhost"
+    )
+    browse.add_argument("--sheets", default="reviews", metavar="DIR", help="where sheets of a review lie (default: reviews)")
+    browse.add_argument("--probe", action="append", default=[], metavar="BUILD", help="review this build of a probe as well")
+    browse.add_argument(
+        "--allow-review", action="store_true", help="review, which writes sheets, also where others than this machine may ask"
     )
     browse.set_defaults(run=_browse)
 
@@ -35,18 +46,48 @@ def _browse(args: argparse.Namespace) -> int:
     with _listening(args.host, args.port) as listening:
         runs = open_runs(args.run_uris, args.audit)
         searches = {run.name: Search(run) for run in runs}
-        app = create_app(runs, searches, LOCAL_HOSTS | {name.lower() for name in args.allow_host})
+        desk = _desk(args)
+        app = create_app(runs, searches, LOCAL_HOSTS | {name.lower() for name in args.allow_host}, desk)
         for run in runs:
             print(f"{run.name}: {run.title}, {run.totals()['articles']:,} articles")
             for note in run.notes:
                 print(f"note: {note}")
-        print(f"http://{args.host}:{listening.getsockname()[1]}/ until Ctrl-C", flush=True)
+        address = f"http://{args.host}:{listening.getsockname()[1]}"
+        if desk is None:
+            print("note: no review, as others than this machine may ask; --allow-review has it, and lets them write sheets")
+        else:
+            for name in desk.probes:
+                print(f"review of {name}: {address}/probe/{name}/review")
+        print(f"{address}/ until Ctrl-C", flush=True)
         with contextlib.suppress(KeyboardInterrupt):  # the one way to end it
             uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])
         for run in runs:
             searches[run.name].close()
             run.close()
     return EXIT_DONE
+
+
+def _desk(args: argparse.Namespace) -> "Desk | None":
+    """Where a review writes; None: it may not, as others can reach it.
+
+    Raises:
+        InputError: a build is none.
+    """
+    from llmpedia.site.reader import safe_names
+    from llmpedia.site.review_desk import Desk, open_builds
+
+    if not args.allow_review and (args.allow_host or not _is_local(args.host)):
+        return None
+    if args.probe:
+        need_extra("probe")
+    return Desk.make(Path(args.sheets), open_builds(args.probe, safe_names([uri.rstrip("/") for uri in args.probe])))
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:  # a name
+        return host.lower() == "localhost"
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -5,7 +5,8 @@ No cell that is shown can act as a formula, and none is longer than such program
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,30 @@ CELL = 32_000
 """Characters; spreadsheet programs cut or spill a cell of more than 32,767."""
 _SHOWN = 10
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A sheet cell by cell, as it was saved: the reader of a row may be another program than this one."""
+
+    header: list[str]
+    records: list[list[str]]
+    delimiter: str
+
+    def rows(self) -> list[Row]:
+        """The records that are not empty by column, each with its :data:`NUMBER`."""
+        empty = dict.fromkeys(self.header, "")
+        return [
+            {**empty, **dict(zip(self.header, record, strict=False)), NUMBER: number}
+            for number, record in enumerate(self.records, 2)
+            if any(cell.strip() for cell in record)
+        ]
+
+    def dumps(self) -> bytes:
+        """What a file of it holds. Cells are written as they are: new ones must be safe already."""
+        file = io.StringIO(newline="")
+        csv.writer(file, quoting=csv.QUOTE_ALL, delimiter=self.delimiter).writerows([self.header, *self.records])
+        return file.getvalue().encode("utf-8-sig")
 
 
 def need_free(*paths: Path) -> None:
@@ -47,6 +72,11 @@ def safe_cell(value: Any) -> str:
     return f"'{text}" if starts or text[:1] in ("\t", "\r", "\n") else text
 
 
+def shown_cell(cell: str) -> str:
+    """A cell without the apostrophe that :func:`safe_cell` put before it."""
+    return cell[1:] if cell[:1] == "'" and safe_cell(cell[1:]) == cell else cell
+
+
 def cells(texts: Sequence[str]) -> list[str]:
     """The texts, long ones in several cells."""
     return [text[i : i + CELL] for text in texts for i in range(0, len(text), CELL)]
@@ -74,26 +104,28 @@ def read_rows(path: Path) -> list[Row]:
     Raises:
         InputError: it is no such file, or holds no rows.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as e:
-        raise InputError(f"{path}: cannot be read ({type(e).__name__}); save the sheet as CSV in UTF-8") from e
-    delimiter = max(",;\t", key=text.partition("\n")[0].count)
-    try:
-        header, *records = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)) or [[]]
-    except csv.Error as e:
-        raise InputError(f"{path}: is no table ({e}); save the sheet as CSV in UTF-8") from e
-    rows = list(_rows(header, records))
+    rows = read_whole(path).rows()
     if not rows:
         raise InputError(f"{path}: holds no rows; give the sheet that was written for review")
     return rows
 
 
-def _rows(header: list[str], records: list[list[str]]) -> Iterator[Row]:
-    empty = dict.fromkeys(header, "")
-    for number, record in enumerate(records, 2):
-        if any(cell.strip() for cell in record):
-            yield {**empty, **dict(zip(header, record, strict=False)), NUMBER: number}
+def read_whole(path: Path) -> Sheet:
+    """All of a sheet.
+
+    Raises:
+        InputError: it is no such file.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")  # line ends as they are: cells may hold some
+    except (OSError, UnicodeDecodeError) as e:
+        raise InputError(f"{path}: cannot be read ({type(e).__name__}); save the sheet as CSV in UTF-8") from e
+    delimiter = max(",;\t", key=text.partition("\n")[0].partition("\r")[0].count)
+    try:
+        header, *records = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)) or [[]]
+    except csv.Error as e:
+        raise InputError(f"{path}: is no table ({e}); save the sheet as CSV in UTF-8") from e
+    return Sheet(header, records, delimiter)
 
 
 def need_none(path: Path, problems: Sequence[str]) -> None:

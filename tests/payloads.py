@@ -1,7 +1,7 @@
 """Names, titles and Wikitext of a hostile model: each would run a script or reach another host if a page took it as it is.
 
-A script that runs sets ``window.__pwned`` or calls ``alert``; anything loaded comes from ``evil.example``. Used by the tests of the
-renderer and, in a real browser, by those of the site.
+A script that runs sets ``window.__pwned`` or calls ``alert``; anything loaded comes from ``evil.example``. Used by the tests of
+the renderer and, in a real browser, by those of the site.
 """
 
 MARK = "__pwned"
@@ -59,10 +59,10 @@ TEXTS = [
     "<b onclick=window.__pwned=1 style=position:fixed id=s0 class=ref>x</b>",
     "<br onmouseover=window.__pwned=1 style='position:fixed;inset:0'>",
     "<a href='javascript:window.__pwned=1'>x</a>",
-    "<a href=\"&#106;avascript:alert(1)\">x</a>",
+    '<a href="&#106;avascript:alert(1)">x</a>',
     "<math><mtext></table><mglyph><style><img src=x onerror=window.__pwned=1></math>",
     "<table><td background=https://evil.example/t></table>",
-    "<noscript><p title=\"</noscript><img src=x onerror=window.__pwned=1>\">",
+    '<noscript><p title="</noscript><img src=x onerror=window.__pwned=1>">',
     "<template><script>window.__pwned=1</script></template>",
     "<p title='\"><script>window.__pwned=1</script>'>x</p>",
     "&amp;lt;img src=x onerror=alert(1)&amp;gt;",
@@ -80,15 +80,15 @@ TEXTS = [
     "[https://a.example/'><script>window.__pwned=1</script> x]",
     "[x](javascript:window.__pwned=1)",
     "![x](https://evil.example/pixel.png)",
-    "![x\"onerror=\"alert(1)](x)",
+    '![x"onerror="alert(1)](x)',
     "<javascript:window.__pwned=1>",
-    "https://user@evil.example\"onmouseover=window.__pwned=1",
+    'https://user@evil.example"onmouseover=window.__pwned=1',
     "{{Infobox|a<script>window.__pwned=1</script>=b|c=<img src=x onerror=alert(1)>}}",
     "{{#tag:script|window.__pwned=1}}",
     "{{lang|en|<svg onload=window.__pwned=1>}}",
     '{|onmouseover=window.__pwned=1 style="background:url(https://evil.example/u)"\n|-onclick=alert(1)\n'
     '| style="x" onmouseover="window.__pwned=1" | cell\n|}',
-    "<ref name=\"x\" onclick=\"window.__pwned=1\"><script>window.__pwned=1</script></ref>",
+    '<ref name="x" onclick="window.__pwned=1"><script>window.__pwned=1</script></ref>',
     "<nowiki><script>window.__pwned=1</script></nowiki>",
     "<pre><script>window.__pwned=1</script></pre>",
     "<math>\\href{javascript:window.__pwned=1}{x}</math>",

@@ -1,4 +1,4 @@
-"""Builders of the tests that compare encyclopedias: imported runs, and audits of them by scripted judges, through the real code."""
+"""Builders of the tests that compare encyclopedias: imported runs, and audits of them by scripted judges, by the real code."""
 
 import asyncio
 import json

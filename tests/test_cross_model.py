@@ -158,7 +158,7 @@ def test_shared_subjects_are_a_file_of_titles(tmp_path):
     from llmpedia.audit.sampling import read_titles
 
     texts = {"AC/DC": "x", 'Say "Foo", Bar': "x", "C#": "x", "Own": "x"}
-    one, two = make_system(tmp_path, "one", texts), make_system(tmp_path, "two", {t: "y" for t in list(texts)[:3]})
+    one, two = make_system(tmp_path, "one", texts), make_system(tmp_path, "two", dict.fromkeys(list(texts)[:3], "y"))
     part = cross_model_part([one, two], [])
     write_tables({"shared_subjects": part.tables["shared_subjects"]}, tmp_path)
     assert read_titles(str(tmp_path / "shared_subjects.csv")) == subject_keys(two)

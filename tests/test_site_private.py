@@ -115,7 +115,27 @@ def test_articles_of_the_rehearsal_hold_none():
     assert [hit for name in names for hit in private_hits(article(world, name, outline(world, name, 4, 6, None), False))] == []
 
 
-@pytest.mark.parametrize("loop", ["1 ", "1-", "a@", "a.", "A ", "12 A ", "a@a.", "(at)", "+1 ", "DE89 ", "passport ", "1 Main St, A ", "rue ", "1 rue a", "\u00a0", "1" * 50 + " "])
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "1 ",
+        "1-",
+        "a@",
+        "a.",
+        "A ",
+        "12 A ",
+        "a@a.",
+        "(at)",
+        "+1 ",
+        "DE89 ",
+        "passport ",
+        "1 Main St, A ",
+        "rue ",
+        "1 rue a",
+        "\u00a0",
+        "1" * 50 + " ",
+    ],
+)
 def test_a_text_that_loops_is_read_in_time(loop):
     start = time.process_time()
     private_hits(loop * (100_000 // len(loop)))

@@ -13,12 +13,12 @@ from llmpedia.wikitext import Article
 
 # As a small real model wrote them.
 WEAK = [
-    "'''Minnesota Sketcher''' was a 1923 book about the life and work, [[Minnesota Sketcher]](https:https:www.britannica.com) by the "
-    "[[Alan Turing]] was published by [[Rochester Stock Tower]]. In this book, Turing discusses.\n\n== Merit Category 2 ==\nTuring was a "
-    "British mathematician who, [[Minnesota Sketcher]](https:https:www.britannica.com), had [[Drawn from Live Science]] as his first draft,  "
-    "[[BBC FactFiles]] at the [[BBC FactFiles 2018]] London Science Fair.",
-    "She has [[Icons]](https:; [[Mirror People of Wisdom]] (check)). He is also an artist. She is [[Icons]](https:; [[Batman]] (check)). "
-    "She also has (see) a (see) on.\n\n== Other ==\n[[A) Star Trek Into the Dark]], she said [[Lady Brown]]s and a .t.",
+    "'''Minnesota Sketcher''' was a 1923 book about the life and work, [[Minnesota Sketcher]](https:https:www.britannica.com) by "
+    "the [[Alan Turing]] was published by [[Rochester Stock Tower]]. In this book, Turing discusses.\n\n== Merit Category 2 ==\n"
+    "Turing was a British mathematician who, [[Minnesota Sketcher]](https:https:www.britannica.com), had [[Drawn from Live Science]] as "
+    "his first draft,  [[BBC FactFiles]] at the [[BBC FactFiles 2018]] London Science Fair.",
+    "She has [[Icons]](https:; [[Mirror People of Wisdom]] (check)). He is also an artist. She is [[Icons]](https:; [[Batman]] "
+    "(check)). She also has (see) a (see) on.\n\n== Other ==\n[[A) Star Trek Into the Dark]], she said [[Lady Brown]]s and a .t.",
 ]
 
 
@@ -36,8 +36,8 @@ def lead(text):
 
 def test_links_of_real_prose_are_those_of_the_walk_each_asked_once_in_order(prose):
     for text in [*prose, *WEAK]:
-        asked = []
-        Page(text, "x").html(lambda target: asked.append(target) or RED, {})
+        asked: list[str] = []
+        Page(text, "x").html(lambda target, asked=asked: asked.append(target) or RED, {})
         assert asked == [link.target for link in Article(text).links] and asked
 
 
@@ -79,7 +79,10 @@ def test_links_wherever_they_stand(text, targets):
         ("'''B''' ''i'' '''''bi'''''", "<b>B</b> <i>i</i> <b><i>bi</i></b>"),
         ("**B** and *i* and 5*3*2 and a * b * c", "<b>B</b> and <i>i</i> and 5*3*2 and a * b * c"),
         ("a **open", "a **open"),
-        ("H<sub>2</sub>O<sup>+</sup> <small>s</small> <code>c<d</code>", "H<sub>2</sub>O<sup>+</sup> <small>s</small> <code>c&lt;d</code>"),
+        (
+            "H<sub>2</sub>O<sup>+</sup> <small>s</small> <code>c<d</code>",
+            "H<sub>2</sub>O<sup>+</sup> <small>s</small> <code>c&lt;d</code>",
+        ),
         ("<b>open and <i class=x>closed</i>", "&lt;b&gt;open and <i>closed</i>"),
         ("<div class='x'><span>t</span></div>", "t"),
         ("&lt;b&gt; &amp;amp; &nbsp;x", "&lt;b&gt; &amp;amp; x"),
@@ -113,10 +116,14 @@ def test_running_text(text, html):
         ("{{Quote|a|author=b}}", "<blockquote><p>a</p><p>author: b</p></blockquote>"),
         ("a\n----\nb", "<p>a</p><hr><p>b</p>"),
         ("```\nx  <y\n```", "<pre><code>x  &lt;y</code></pre>"),
-        ("| a | b |\n|---|:-:|\n| 1 | 2 |", '<table class="wt"><tbody><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></tbody></table>'),
+        (
+            "| a | b |\n|---|:-:|\n| 1 | 2 |",
+            '<table class="wt"><tbody><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></tbody></table>',
+        ),
         (
             '{| class="x"\n|+ cap\n! a !! b\n|-\n| colspan="2" style="x" | c\nd\n|}',
-            '<table class="wt"><caption>cap</caption><tbody><tr><th>a</th><th>b</th></tr><tr><td colspan="2">c d</td></tr></tbody></table>',
+            '<table class="wt"><caption>cap</caption><tbody><tr><th>a</th><th>b</th></tr>'
+            '<tr><td colspan="2">c d</td></tr></tbody></table>',
         ),
         ("{|\n| a | b || c\n|}", '<table class="wt"><tbody><tr><td>a</td><td>b</td><td>c</td></tr></tbody></table>'),
         (
@@ -139,7 +146,10 @@ def test_blocks(text, html):
 
 
 def test_headings_are_contents_with_anchors_of_their_own():
-    page = Page("== Life ==\nx\n=== Life ===\n== Life 2 ==\n== Life ==\n== 東京 ==\n== القاهرة ==\n## Markdown\n== ''It'' & [[X|y]] ==\n", "x")
+    page = Page(
+        "== Life ==\nx\n=== Life ===\n== Life 2 ==\n== Life ==\n== 東京 ==\n== القاهرة ==\n## Markdown\n== ''It'' & [[X|y]] ==\n",
+        "x",
+    )
     assert page.contents == [
         Heading(2, "Life", "h-life"),
         Heading(3, "Life", "h-life-2"),
@@ -165,7 +175,8 @@ def test_lead_ends_at_the_first_heading_and_the_first_infobox_stands_apart():
 
 
 def test_notes_are_listed_once_each_where_the_article_wants_them():
-    text = "So.<ref name=a>See [https://x.example/ it] and [[No]].</ref> Yes<ref>two</ref><ref name='a'/>.\n== Notes ==\n{{reflist}}\n== After ==\nx"
+    text = "So.<ref name=a>See [https://x.example/ it] and [[No]].</ref> Yes<ref>two</ref><ref name='a'/>."
+    text += "\n== Notes ==\n{{reflist}}\n== After ==\nx"
     page = page_of(text)
     made = page.html(lambda _: RED, {})
     assert made.lead.count('href="#fn-1"') == 2 and made.lead.count('id="fnref-1"') == 1 and made.lead.count('href="#fn-2"') == 1
@@ -205,10 +216,14 @@ def test_targets_are_shown_by_their_kind():
 
 def test_addresses_of_this_site_survive_the_second_wall():
     for href in ("/r/run/a/1-x", "../a/1-x.html", "a.html#h-life", "?q=%C3%A9&p=1", "1-x.html"):
-        assert f'href="{href.replace("&", "&amp;")}"' in page_of("[[A]]").html(lambda _, h=href: Target("article", h, None), {}).lead
+        assert (
+            f'href="{href.replace("&", "&amp;")}"' in page_of("[[A]]").html(lambda _, h=href: Target("article", h, None), {}).lead
+        )
 
 
-@pytest.mark.parametrize("href", ["javascript:alert(1)", "//evil.example", "data:x", "/\\evil.example", "ftp://x/", "java\nscript:x", "x:y"])
+@pytest.mark.parametrize(
+    "href", ["javascript:alert(1)", "//evil.example", "data:x", "/\\evil.example", "ftp://x/", "java\nscript:x", "x:y"]
+)
 def test_addresses_that_lead_elsewhere_are_taken_out(href):
     html = page_of("[[A]]").html(lambda _: Target("article", href, None), {}).lead
     assert "href" not in html and ">A</a>" in html
@@ -230,7 +245,10 @@ def test_link_to_another_site_is_inert_until_it_is_followed(text, url):
     assert f'<a class="ext" href="{url}" title="{url}" rel="nofollow noreferrer noopener">' in html and "<img" not in html
 
 
-@pytest.mark.parametrize("url", ["https://", "http://[x", "https://user@evil.example/", "https://a.example:x/", "https://a.example\\x", "ftp://a.example"])
+@pytest.mark.parametrize(
+    "url",
+    ["https://", "http://[x", "https://user@evil.example/", "https://a.example:x/", "https://a.example\\x", "ftp://a.example"],
+)
 def test_address_that_is_none_or_deceives_stays_text(url):
     assert "<a" not in lead(f"See [{url} it] and {url} and [x]({url}).")
 
@@ -254,7 +272,9 @@ def test_sentences_in_order(text, sentences):
     page = page_of(text)
     made = page.html(lambda _: RED, {})
     assert page.sentences == sentences
-    assert [f'id="s{i}"' in made.infobox + made.lead + made.body for i in range(len(sentences) + 1)] == [True] * len(sentences) + [False]
+    assert [f'id="s{i}"' in made.infobox + made.lead + made.body for i in range(len(sentences) + 1)] == [True] * len(
+        sentences
+    ) + [False]
 
 
 def test_ten_thousand_characters_take_a_few_milliseconds(prose):
@@ -276,7 +296,7 @@ def test_text_direction_is_each_blocks_own():
     made = written("שלום\n* a\n{|\n|+ c\n! h\n| d\n|}\n> q\n== H ==\n; t : d")
     html = made.lead + made.body
     for tag in ("p", "li", "caption", "th", "td", "blockquote", "h2", "dt", "dd"):
-        assert f"<{tag} dir=\"auto\"" in html and f"<{tag}>" not in html
+        assert f'<{tag} dir="auto"' in html and f"<{tag}>" not in html
 
 
 def test_characters_that_turn_text_around_or_hide_are_gone_and_the_words_stay():

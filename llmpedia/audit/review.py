@@ -109,12 +109,12 @@ def read_sheet(path: Path) -> Rows:
     hidden = "judge_verdict" not in table[0]
     wanted = (*_ITEM_COLUMNS, *(READER_COLUMNS[1:] if hidden else READER_COLUMNS))
     check_columns(path, table[0], wanted)
-    judged = _verdicts(key_path(path), read_rows(key_path(path))) if hidden else _verdicts(path, table)
+    judged = judge_verdicts(key_path(path), read_rows(key_path(path))) if hidden else judge_verdicts(path, table)
     problems = [f"item {item} is in the key but not in the sheet" for item in judged.keys() - {r["item"] for r in table}]
     times = Counter(row["item"] for row in table)
     found: Rows = []
     for row in table:
-        human, problem = _human(row, judged.get(row["item"]), hidden)
+        human, problem = human_class(row, judged.get(row["item"]), hidden)
         if times[row["item"]] > 1:
             problem = "is there more than once"
         if problem:
@@ -125,8 +125,8 @@ def read_sheet(path: Path) -> Rows:
     return found
 
 
-def _human(row: Row, judge: str | None, hidden: bool) -> tuple[str | None, str | None]:
-    """The reader's class, and what is wrong with the row; one of them is null."""
+def human_class(row: Row, judge: str | None, hidden: bool) -> tuple[str | None, str | None]:
+    """The reader's class, and what is wrong with the row; one of them is null. ``judge``: null for an item without a verdict."""
     given = row["correct_verdict"].strip().lower()
     agree = row["agree"].strip().lower() if not hidden else "no"
     problem = None
@@ -141,7 +141,12 @@ def _human(row: Row, judge: str | None, hidden: bool) -> tuple[str | None, str |
     return (None, problem) if problem else (given or judge, None)
 
 
-def _verdicts(path: Path, table: Rows) -> dict[str, str]:
+def judge_verdicts(path: Path, table: Rows) -> dict[str, str]:
+    """Item -> the judge's verdict, of rows that hold it.
+
+    Raises:
+        InputError: one holds none.
+    """
     check_columns(path, table[0], ("item", "judge_verdict"))
     found = {row["item"]: row["judge_verdict"].strip().lower() for row in table}
     wrong = [item for item, verdict in found.items() if verdict not in LABELS]

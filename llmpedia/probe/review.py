@@ -105,7 +105,7 @@ def _said(document: Document | None, spans: Sequence[str]) -> str:
     if document is None:
         return "its text was not kept"
     cuts = sentences(document.text)
-    places = [place for span in spans if (place := _place(span, document.text))]
+    places = [place for span in spans if (place := span_place(span, document.text))]
     inside = {i for start, end in places for i, (a, b) in enumerate(cuts) if a < end and start < b}
     around = sorted(j for j in {i + step for i in inside for step in (-1, 0, 1)} if 0 <= j < len(cuts))
     runs: list[tuple[int, int]] = []
@@ -116,7 +116,7 @@ def _said(document: Document | None, spans: Sequence[str]) -> str:
     return f"{document.url}\n{text or 'it holds none of the words that were quoted'}"
 
 
-def _place(span: str, text: str) -> tuple[int, int] | None:
+def span_place(span: str, text: str) -> tuple[int, int] | None:
     """Where a text holds a span, start and end in characters; told as :func:`~llmpedia.probe.documents.held` tells it."""
     folded: list[str] = []
     places: list[int] = []
@@ -158,7 +158,7 @@ def read_sheet(path: Path, known: Collection[str]) -> SheetRead:
         if not any(row[name].strip() for name in ("decision", "reason")):
             unfilled += 1
             continue
-        why = _problem(row, known)
+        why = row_problem(row, known)
         if why is None:
             why = _disagreement(decided, _check(row, path))
         if why is not None:
@@ -167,7 +167,7 @@ def read_sheet(path: Path, known: Collection[str]) -> SheetRead:
     return SheetRead(list(decided.values()), unfilled)
 
 
-def _problem(row: Row, known: Collection[str]) -> str | None:
+def row_problem(row: Row, known: Collection[str]) -> str | None:
     """What is wrong with a row, or None."""
     decision, reason = row["decision"].strip().lower(), row["reason"].strip().lower()
     if row["group_id"] not in known:

@@ -1,4 +1,4 @@
-"""The site as a web app: pages over runs, read only, for this machine.
+"""The site as a web app: pages over runs, read only but for the sheets of a review, for this machine.
 
 Whatever goes wrong is a page with one line on it. A router is added in ``ROUTERS``, under the name that ``addresses.OPTIONAL``
 has for its pages: links to them appear by themselves.
@@ -14,27 +14,37 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
 from llmpedia.errors import LlmpediaError
-from llmpedia.site import reading
+from llmpedia.site import looking, reading, review_routes
 from llmpedia.site.addresses import OPTIONAL, LiveAddresses
 from llmpedia.site.headers import LOCAL_HOSTS, Guard
 from llmpedia.site.pages import STATIC
 from llmpedia.site.reader import SiteRun
+from llmpedia.site.review_desk import Desk
 from llmpedia.site.shelf import Finds, Shelf
 
-ROUTERS: dict[str, Callable[[Shelf], APIRouter]] = {"reading": reading.router}
+ROUTERS: dict[str, Callable[[Shelf], APIRouter]] = {
+    "reading": reading.router,
+    "compare": looking.compare,
+    "graph": looking.graph,
+    "charts": looking.charts,
+    "review": review_routes.router,
+}
 
 _log = logging.getLogger(__name__)
-_TITLES = {404: "Not found", 405: "Read only"}
+_TITLES = {400: "This cannot be taken", 403: "Not accepted", 404: "Not found", 405: "Read only", 413: "Too much", 415: "Not accepted"}
 
 
-def create_app(runs: Sequence[SiteRun], searches: Mapping[str, Finds], hosts: Collection[str] = LOCAL_HOSTS) -> FastAPI:
-    """The app over opened runs. ``searches``: by the runs' names. ``hosts``: names it answers to."""
-    parts = OPTIONAL & (reading.PARTS | ROUTERS.keys())
-    shelf = Shelf({run.name: run for run in runs}, searches, LiveAddresses(parts))
+def create_app(
+    runs: Sequence[SiteRun], searches: Mapping[str, Finds], hosts: Collection[str] = LOCAL_HOSTS, desk: Desk | None = None
+) -> FastAPI:
+    """The app over opened runs. ``searches``: by the runs' names. ``hosts``: names it answers to. ``desk``: of a review, if any."""
+    routers = {name: router for name, router in ROUTERS.items() if name != "review" or desk is not None}
+    parts = OPTIONAL & (reading.PARTS | routers.keys())
+    shelf = Shelf({run.name: run for run in runs}, searches, LiveAddresses(parts), desk)
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     app.add_middleware(Guard, hosts=hosts, broken=lambda: _broken(shelf))
     app.mount("/static", StaticFiles(directory=STATIC))
-    for router in ROUTERS.values():
+    for router in routers.values():
         app.include_router(router(shelf))
     _add_handlers(app, shelf)
     return app

@@ -16,6 +16,7 @@ from llmpedia.site.views import Context, article_views, resolver
 from llmpedia.site.wiki import Page, Part, Target
 
 _KINDS = {"infobox": "In short", "categories": "Categories"}
+_SPEAKING = ("Model", "Persona", "Topic")  # facts whose values need no name
 _GRAMS = (1, 2, 3)
 _LONG_SENTENCES = 3 * MOST_SENTENCES  # of them paragraphs are shown as wholes
 
@@ -62,7 +63,7 @@ class LinkSet:
 def compare_page(run: SiteRun, entity: Entity, other: SiteRun, others: Sequence[SiteRun], to: Addresses) -> Context:
     """An entity's article beside the one that ``other`` has on it; ``others``: all runs but ``run``."""
     choices = [
-        (_label(run, one), to.compare(run.name, entity.id, entity.name, one.name), one is other)
+        (_label(run, one), one.name, to.compare(run.name, entity.id, entity.name, one.name), one is other)
         for one in others
         if written_there(one, entity) is not None or one is other
     ]
@@ -106,10 +107,11 @@ def _side(run: SiteRun, entity: Entity | None, other: SiteRun, to: Addresses) ->
 
 
 def _label(first: SiteRun, run: SiteRun) -> str:
-    """What sets a run apart from the first: its model, its persona or whatever differs; its name where nothing does."""
+    """What sets a run apart from the first: its model, persona or topic; else whatever differs; its name where nothing does."""
     mine, theirs = dict(facts(run)), dict(facts(first))
-    found = [value for name, value in mine.items() if theirs.get(name) != value and name != "Seed"]
-    return f"{run.name}: {', '.join(found)}" if found else run.name
+    found = {name: value for name, value in mine.items() if theirs.get(name) != value and name != "Seed"}
+    speaking = [value for name, value in found.items() if name in _SPEAKING]
+    return ", ".join(speaking or (f"{name.lower()} {value}" for name, value in found.items())) or run.name
 
 
 def _measures(
@@ -163,7 +165,9 @@ def _rows(left: Side, right: Side) -> list[tuple[Column | None, Column | None]]:
     """Parts that belong together, side by side, with their sentences held against each other."""
     pairs = _aligned(left.page.parts(), right.page.parts())
     units = tuple(_units(side.page, [pair[n] for pair in pairs]) for n, side in enumerate((left, right)))
-    said = compared(*([text for _, _, text in found] for found in units), *([place for place, _, _ in found] for found in units))
+    texts = [[text for _, _, text in found] for found in units]
+    places = [[place for place, _, _ in found] for found in units]
+    said = compared(texts[0], texts[1], places[0], places[1])
     columns: list[list[Column | None]] = []
     for n in (0, 1):
         titles = [_title(pair[1 - n]) for pair in pairs]
@@ -176,7 +180,7 @@ def _rows(left: Side, right: Side) -> list[tuple[Column | None, Column | None]]:
             there = units[1 - n][one.other][0] if one.other is not None else place
             made[place][-1].append(Line(number, one, titles[there] or "the lead" if there != place else None))
         parts = [pair[n] for pair in pairs]
-        columns.append([part and _column(part, made[place]) for place, part in enumerate(parts)])
+        columns.append([_column(part, made[place]) if part else None for place, part in enumerate(parts)])
     return list(zip(*columns, strict=True))
 
 
@@ -243,16 +247,19 @@ def _name(part: Part) -> tuple[str, ...]:
 
 def _link_sets(left: Side, right: Side, to: Addresses) -> list[LinkSet]:
     """Linked by both, by the left only, by the right only. Names that either run knows as one entity are one."""
-    theirs = {form: key for key, name in right.links.items() for form in _forms(key, name, right.run, left.run)}
+    runs = (left.run, right.run)
+    theirs = {form: key for key in right.links for form in _forms(key, runs)}
     partner: dict[str, str] = {}
-    for key, name in left.links.items():
-        found = next((theirs[form] for form in _forms(key, name, left.run, right.run) if form in theirs), None)
-        if found is not None and found not in partner.values():
+    taken: set[str] = set()
+    for key in left.links:
+        found = next((theirs[form] for form in _forms(key, runs) if form in theirs), None)
+        if found is not None and found not in taken:
             partner[key] = found
+            taken.add(found)
     here, there = resolver(left.run, left.entity, to), resolver(right.run, right.entity, to)
     shared = [(left.links[a], here(left.links[a]), there(right.links[b])) for a, b in partner.items()]
     mine = [(name, here(name), None) for key, name in left.links.items() if key not in partner]
-    others = [(name, None, there(name)) for key, name in right.links.items() if key not in partner.values()]
+    others = [(name, None, there(name)) for key, name in right.links.items() if key not in taken]
     return [
         LinkSet("Linked by both", tuple(shared)),
         LinkSet(f"Only in {left.label}", tuple(mine)),
@@ -260,10 +267,9 @@ def _link_sets(left: Side, right: Side, to: Addresses) -> list[LinkSet]:
     ]
 
 
-def _forms(key: str, name: str, *runs: SiteRun) -> Iterator[str]:
-    """The keys that a name may go by: its own, and that of the entity it is in either run."""
+def _forms(key: str, runs: Sequence[SiteRun]) -> Iterator[str | tuple[int, int]]:
+    """What a linked name may be known by: its key, and the entity that it is in either run."""
     yield key
-    for run in runs:
-        number = run.number_of(name)
-        if number is not None and (found := run.entity(number)) is not None:
-            yield found.key
+    for n, run in enumerate(runs):
+        if (number := run.catalogue.numbers.get(key)) is not None:
+            yield n, number

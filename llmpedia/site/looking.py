@@ -6,8 +6,12 @@ from fastapi import APIRouter, HTTPException, Query
 from starlette.responses import RedirectResponse, Response
 
 from llmpedia.site import compare as comparing
+from llmpedia.site import neighbourhood
+from llmpedia.site.charts import Counting, charts_page
 from llmpedia.site.reader import Entity, SiteRun
 from llmpedia.site.shelf import Shelf
+
+_WAIT = 0.05  # seconds for the counting of a small run
 
 
 def compare(shelf: Shelf) -> APIRouter:
@@ -24,6 +28,32 @@ def compare(shelf: Shelf) -> APIRouter:
             raise HTTPException(404, "An encyclopedia is compared with another one, not with itself.")
         context = comparing.compare_page(run, entity, shelf.run(other), shelf.others(run), shelf.to)
         return shelf.page("compare.html", context)
+
+    return routes
+
+
+def graph(shelf: Shelf) -> APIRouter:
+    """The route of a subject's neighbourhood."""
+    routes = APIRouter()
+
+    @routes.get("/r/{name}/a/{slug}/graph")
+    def around(name: str, slug: str) -> Response:
+        run = shelf.run(name)
+        context = neighbourhood.graph_page(run, shelf.entity(run, slug), shelf.others(run), shelf.to)
+        return shelf.page("graph.html", context)
+
+    return routes
+
+
+def charts(shelf: Shelf) -> APIRouter:
+    """The route of a run's charts."""
+    routes = APIRouter()
+    counting = Counting()
+
+    @routes.get("/r/{name}/charts")
+    def figures(name: str) -> Response:
+        run = shelf.run(name)
+        return shelf.page("charts.html", charts_page(run, counting.of(run, _WAIT), shelf.to))
 
     return routes
 

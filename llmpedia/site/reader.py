@@ -258,14 +258,15 @@ def open_runs(uris: Sequence[str], audits: Collection[str] = (), tables: OpenTab
     paths = [run.uri.rstrip("/") for run in runs]
     if twice := next((path for i, path in enumerate(paths) if path in paths[:i]), None):
         raise InputError(f"{twice}: is given twice; give each run once")
-    opened = [SiteRun(run, name, audits, tables) for run, name in zip(runs, _names(paths), strict=True)]
+    opened = [SiteRun(run, name, audits, tables) for run, name in zip(runs, safe_names(paths), strict=True)]
     there = {name for run in opened for name in run.audit_names}
     if missing := next((name for name in audits if name not in there), None):
         raise InputError(f"--audit {missing}: no run given has an audit of this name; leave it out to see all there are")
     return opened
 
 
-def _names(paths: Sequence[str]) -> list[str]:
+def safe_names(paths: Sequence[str]) -> list[str]:
+    """Names for folders that are unique and safe in an address."""
     names: list[str] = []
     for path in paths:
         parts = [_UNSAFE.sub("-", part).strip("-") for part in path.rpartition("://")[2].split("/")]

@@ -157,7 +157,8 @@ def _groups(footer: pq.FileMetaData, column: str, least: Any, most: Any) -> list
 
 def _read(parquet: pq.ParquetFile, schema: pa.Schema, groups: list[int] | None) -> pa.Table:
     """Columns of row groups, or of all; those that files of earlier versions lack as nulls."""
-    there = [name for name in schema.names if name in parquet.schema_arrow.names]
+    written = set(parquet.schema_arrow.names)
+    there = [name for name in schema.names if name in written]
     if groups is None:
         rows = parquet.read(columns=there, use_threads=False)
     else:

@@ -28,8 +28,8 @@ from llmpedia.site.search_titles import Titles
 _MOST_CHARACTERS = 200
 _MOST_PHRASES = 16
 _LEAST_PREFIX = 3  # shorter beginnings are those of too many words, and completed in titles only
-_TIME_S = 0.25
-_STEPS = 20_000
+_TIME_S = 0.1
+_STEPS = 5_000
 _CHUNK = re.compile(r'"([^"]*)"?|([^\s"]+)')
 
 
@@ -157,7 +157,8 @@ class Search:
         others = "SELECT number FROM aliases JOIN others ON place = aliases.rowid WHERE aliases MATCH ? LIMIT ?"
         found = self._ask("SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?", (match, most))
         if found is None:  # too common to be ranked in time: in the order of the walk, which begins with what is near the seed
-            found = self._ask("SELECT rowid FROM words WHERE words MATCH ? LIMIT ?", (match, most)) or []
+            whole = " AND ".join(Phrase(p.words, False).fts for p in phrases)
+            found = self._ask("SELECT rowid FROM words WHERE words MATCH ? LIMIT ?", (whole, most)) or []
         return [n for (n,) in [*(self._ask(others, (match, most)) or []), *found]]
 
     def _hits(self, numbers: Sequence[int], phrases: Sequence[Phrase]) -> list[Hit]:

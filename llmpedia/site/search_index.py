@@ -12,6 +12,7 @@ import os
 import sqlite3
 import sys
 import threading
+import time
 import zlib
 from contextlib import closing
 from pathlib import Path
@@ -68,7 +69,7 @@ def build(run: RunFolder) -> None:
 
 def _add_waves(run: RunFolder, path: Path) -> None:
     with closing(sqlite3.connect(path, timeout=_PATIENCE_S, isolation_level=None)) as index:
-        index.execute("PRAGMA journal_mode=WAL")
+        _let_read_meanwhile(index)
         index.execute("PRAGMA synchronous=NORMAL")
         _begin(index, run)
         there = {wave for (wave,) in index.execute("SELECT wave FROM waves")}
@@ -76,6 +77,19 @@ def _add_waves(run: RunFolder, path: Path) -> None:
         for wave in (w for w in range(len(run.manifests)) if w not in there):
             _add_wave(index, run, tables, wave)
         index.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _let_read_meanwhile(index: sqlite3.Connection) -> None:
+    """Write-ahead logging: who reads does not wait. SQLite itself does not wait here for another process that begins too."""
+    end = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            index.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as e:
+            if e.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(0.05)
 
 
 def _begin(index: sqlite3.Connection, run: RunFolder) -> None:

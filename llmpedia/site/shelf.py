@@ -10,6 +10,7 @@ from starlette.responses import HTMLResponse
 from llmpedia.site.addresses import Addresses
 from llmpedia.site.pages import rendered
 from llmpedia.site.reader import Entity, SiteRun
+from llmpedia.site.review_desk import Desk
 from llmpedia.site.slugs import number_in
 
 
@@ -29,11 +30,12 @@ class Finds(Protocol):
 
 @dataclass(frozen=True)
 class Shelf:
-    """``runs`` by name, in the order given; ``searches`` by the same names."""
+    """``runs`` by name, in the order given; ``searches`` by the same names; ``desk``: null where nothing can be reviewed."""
 
     runs: Mapping[str, SiteRun]
     searches: Mapping[str, Finds]
     to: Addresses
+    desk: Desk | None = None
 
     def run(self, name: str) -> SiteRun:
         """A run by its name; 404 without one."""

@@ -69,7 +69,7 @@ class Page:
         blocks, source = _read(wikitext)
         self.links = [link.target for link in source.links]
         self._note_numbers: dict[int, int] = {}
-        self._infobox = next(([b] for b in blocks if isinstance(b, Table) and b.infobox), list[Block]())
+        self._infobox: list[Block] = next(([b] for b in blocks if isinstance(b, Table) and b.infobox), [])
         rest = [b for b in blocks if not (self._infobox and b is self._infobox[0])]
         first = next((i for i, b in enumerate(rest) if isinstance(b, Title)), len(rest))
         self._lead, self._body = rest[:first], rest[first:]
@@ -159,7 +159,7 @@ def _read(wikitext: str) -> tuple[list[Block], Source]:
 def _note(text: str) -> list[Run]:
     """The text of a note alone: its links lead nowhere."""
     inner = read_source(text)
-    runs = Inline(inner).runs(inner.text)
+    runs = Inline(inner, note=True).runs(inner.text)
     return [Run(run.text, run.style) for run in runs if run.note is None]
 
 

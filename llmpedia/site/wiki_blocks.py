@@ -59,7 +59,9 @@ class Blocks:
         runs = self._inline.runs("\n".join(lines)) if lines else []
         return [Para(runs)] if runs else []
 
-    def _block(self, lines: list[str], at: int, in_paragraph: bool) -> tuple[list[Block], int] | None:
+    def _block(  # noqa: PLR0911 - one for each kind of block
+        self, lines: list[str], at: int, in_paragraph: bool
+    ) -> tuple[list[Block], int] | None:
         """The blocks that begin with a line, and how many lines they take; None for a line of a paragraph or an empty one."""
         line = lines[at].strip(_HARMLESS_SPACE)
         first = line[:1]
@@ -82,7 +84,7 @@ class Blocks:
         table = markdown_table(lines, at, self.read) if "|" in line else None
         return ([table[0]], table[1]) if table else None
 
-    def _part(self, letter: str, number: int) -> list[Block]:
+    def _part(self, letter: str, number: int) -> list[Block]:  # noqa: PLR0911 - one for each kind of part
         if letter == "P":
             return [Para(self._inline.literal(self._source.literals[number][1].strip("\n")), literal=True)]
         part = self._source.parts[number]

@@ -59,7 +59,8 @@ _STYLE_TAGS = (
     (CODE, "<code>", "</code>"),
 )
 _TAGS = set(
-    "a b blockquote br caption code dd dl dt h2 h3 h4 h5 h6 hr i li ol p pre s section small span sub sup table tbody td th tr u ul".split()
+    "a b blockquote br caption code dd dl dt h2 h3 h4 h5 h6 hr i li ol p pre s section small span sub sup table tbody td th tr u "
+    "ul".split()
 )
 _BLOCK_TAGS = set("blockquote caption dd dt h2 h3 h4 h5 h6 li p pre td th".split())
 _ID = re.compile(r"(?:s|ref-|fn-|fnref-)[0-9]+|h-[a-z0-9-]+")
@@ -95,6 +96,7 @@ def _cleaner() -> "nh3.Cleaner":
     import nh3
 
     attributes = {tag: {"dir"} for tag in _BLOCK_TAGS}
+    attributes["*"] = set()  # else nh3 allows some everywhere
     attributes["a"] = {"href", "title", "rel", "id", "aria-label"}
     attributes["span"] = {"id", "title"}
     for tag in ("td", "th"):
@@ -139,7 +141,7 @@ class Writer:
         """All blocks, one after another."""
         return "\n".join(self._block(block) for block in blocks)
 
-    def _block(self, block: Block) -> str:
+    def _block(self, block: Block) -> str:  # noqa: PLR0911 - one for each kind of block
         match block:
             case Para(literal=True):
                 return f'<pre dir="auto">{self._para(block)}</pre>'

@@ -58,8 +58,9 @@ _CATEGORY = re.compile(r"\s*category\s*:\s*", re.I)
 _SCORE = re.compile(r"\s*\(\s*(?:0?[.,]\d{1,3}|1[.,]0{1,3}|(?:100|\d{1,2})\s*%)\s*\)\s*$")
 # Templates that say how their last parameter looks or in which language it is, and those that stand for a sign.
 _PLAIN = re.compile(
-    r"(?:nowrap|nobr|small|smaller|big|larger|nobold|noitalic|em|strong|abbr|sic|nihongo|formatnum:?|visible anchor|anchor|ill|link"
-    r"|center|left|right|mvar|math|val|var|code|mono|kbd|sub|sup|not a typo|proper name|as of|sfrac|frac|keypress|ipa|respell)",
+    r"(?:nowrap|nobr|small|smaller|big|larger|nobold|noitalic|em|strong|abbr|sic|nihongo|formatnum:?|visible anchor|anchor|ill"
+    r"|link|center|left|right|mvar|math|val|var|code|mono|kbd|sub|sup|not a typo|proper name|as of|sfrac|frac|keypress|ipa"
+    r"|respell)",
     re.I,
 )
 _LANGUAGE = re.compile(r"(?:lang|langx|transl|transliteration|wikt-lang)", re.I)
@@ -79,7 +80,7 @@ _SIGNS = {
 }
 _LONGEST_URL = 2000
 # Links in templates in links: all that MAX_NESTING of each makes, within Python's own limit.
-_DEEPEST = 3 * MAX_NESTING
+_DEEPEST = 4 * MAX_NESTING
 
 
 def shown_text(text: str) -> str:
@@ -107,10 +108,10 @@ def safe_url(url: str) -> str | None:
 
 
 class Inline:
-    """Reads the running text of one article."""
+    """Reads the running text of one article, or of one of its notes: a category in a note is text."""
 
-    def __init__(self, source: Source) -> None:
-        self._source = source
+    def __init__(self, source: Source, note: bool = False) -> None:
+        self._source, self._note = source, note
         self._depth = 0
 
     def runs(self, text: str, style: int = 0, url: str | None = None, link: int | None = None) -> list[Run]:
@@ -234,11 +235,11 @@ class Inline:
     def _other(self, text: str, style: int, url: str | None, link: int | None) -> list[Run]:
         """A link that names no article: a file as its caption, a category nowhere here, another wiki as its text."""
         if _CATEGORY.match(text):
-            return []
+            return self._read(text.partition("|")[0], style, url, link) if self._note else []
         first, *rest = text.split("|")
         if _FILE.match(first):
-            captions = [part for part in rest if not _FILE_OPTION.fullmatch(part)]
-            return [Run(" "), *self._read(captions[-1] if captions else first, style | FILE, url, link), Run(" ")]
+            caption = " ".join(part for part in rest if not _FILE_OPTION.fullmatch(part))
+            return [Run(" "), *self._read(caption if caption.strip() else first, style | FILE, url, link), Run(" ")]
         return self._read(_SCORE.sub("", rest[-1] if rest and rest[-1].strip() else first), style, url, link)
 
     def _template(self, text: str, style: int, url: str | None, link: int | None) -> list[Run]:

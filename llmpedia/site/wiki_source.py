@@ -1,6 +1,6 @@
-"""Wikitext with all that is not running text set apart: links, notes, literal text, templates, tables.
+r"""Wikitext with all that is not running text set apart: links, notes, literal text, templates, tables.
 
-Each such part is replaced by a token, ``\\x02``, a letter, a number, ``\\x03``, which no text can hold (control characters are
+Each such part is replaced by a token, ``\x02``, a letter, a number, ``\x03``, which no text can hold (control characters are
 white space before). So the readers of blocks and lines cut a text wherever they like and never cut a part in two, and the links
 are those of :mod:`llmpedia.wikitext` by construction: the same scanner finds them.
 
@@ -26,7 +26,9 @@ _REF_NAME = re.compile(r"\bname\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s\"'/>]+)", re.I)
 _MARKUP = re.compile(r"''|\{\{|</?\w")
 _LISTED_REF = re.compile(r"\s*<ref[^>]*>", re.I)
 _OTHER_LINK = re.compile(r"\[\[((?:[^\[\]\n]|\n(?!\s*\n|=))*+)\]\]")
-_LITERAL = re.compile(r"<(pre|math|code|tt|kbd|samp|syntaxhighlight|source)\b[^<>]{0,300}>|^```[^\n`]*\n", re.I | re.M)
+_LITERAL = re.compile(
+    r"<(pre|math|code|tt|kbd|samp|syntaxhighlight|source)\b[^<>]{0,300}>|^```[ \t]*[\w+#.-]{0,20}[ \t]*\n", re.I | re.M
+)
 _LITERAL_BLOCKS = frozenset(["pre", "syntaxhighlight", "source"])
 # How a part is set or laid out, not what it says. With a line of their own: paragraphs, list items, rules.
 _SETTING = re.compile(
@@ -92,18 +94,25 @@ def read_source(wikitext: str) -> Source:
     text = _with_literals(text, source)
     text = _BREAKS.sub(lambda m: _BREAK_TEXT.get(m[1].lower(), "\n") if m[0][1] != "/" else "\n", _SETTING.sub("", text))
     source.text = _with_parts(text, source)
-    source.links = [replace(found, label=_with_parts(found.label, source)) if found.markup else found for found in source.links]
-    source.others = [_with_parts(_SETTING.sub("", other), source) for other in source.others]
+    source.links = [replace(link, label=_inner(link.label, source)) if link.markup else link for link in source.links]
+    source.others = [_inner(other, source) for other in source.others]
     return source
+
+
+def _inner(text: str, source: Source) -> str:
+    return _with_parts(_SETTING.sub("", text), source)
 
 
 def split_template(text: str) -> tuple[str, list[tuple[str | None, str]]]:
     """(name, parameters) of what stands between the marks of a template; a parameter is (its name or None, its value)."""
     name, *rest = text.split("|")
-    named = (part.partition("=") for part in rest)
-    pairs = ((key.strip() if sep and _KEY.fullmatch(key) else None, value if sep and _KEY.fullmatch(key) else f"{key}{sep}{value}")
-             for key, sep, value in named)  # fmt: skip
-    found = [(None if key and key.isdecimal() else key, value.strip()) for key, value in pairs]
+    found: list[tuple[str | None, str]] = []
+    for part in rest:
+        key, sep, value = part.partition("=")
+        if not sep or not _KEY.fullmatch(key):
+            found.append((None, part.strip()))
+        else:  # a number says which positional parameter it is
+            found.append((None if key.strip().isdecimal() else key.strip(), value.strip()))
     return " ".join(name.replace("_", " ").split()), [(key, value) for key, value in found if value]
 
 
@@ -112,7 +121,7 @@ def _token(letter: str, number: int) -> str:
 
 
 def _without_hidden(text: str, source: Source) -> tuple[str, str, list[str]]:
-    """The text as the scanner of links wants it, the same with ``\\x1f`` for each hidden part, and their tokens.
+    r"""The text as the scanner of links wants it, the same with ``\x1f`` for each hidden part, and their tokens.
 
     What is opened and never closed is not hidden: ``llmpedia.wikitext`` drops the rest of the article there, a reader wants it.
     """
@@ -203,7 +212,7 @@ def _with_links(masked: str, marked: str, hidden: list[str], source: Source) -> 
             out += [shown(at, start), _token("L", own)]
             inner, number = piece(start + 2, brackets, number + 1)
             head, _, raw = inner.partition("|")
-            markup = number > own + 1 or (score is None and _MARKUP.search(raw) is not None)
+            markup = number > own + 1 or (score is None and ("|" in raw or _MARKUP.search(raw) is not None))
             source.links[own] = SourceLink(target, raw or label, True) if markup else SourceLink(target, label, False)
             out += [m.group() for m in TOKEN.finditer(head if markup else inner)]  # a note inside stands behind the link
             out += shown(brackets + 2, stop).split("(")[:1]

@@ -42,7 +42,9 @@ def read_table(text: str, blocks: Blocks) -> Table:
         mark = line.lstrip()
         if mark.startswith("|-"):
             rows.append([])
-            current = _Draft(False)
+            rest = mark.lstrip("|-").strip()
+            current = _Draft(False, "", [rest])
+            rows[-1] += [current] if rest and "=" not in rest else []
         elif mark.startswith("|+"):
             current = caption
             attributes = _ATTRIBUTES.match(mark, 2)
@@ -52,7 +54,7 @@ def read_table(text: str, blocks: Blocks) -> Table:
             current = rows[-1][-1]
         elif current is caption or (rows[-1] and current is rows[-1][-1]):
             current.lines.append(line)
-        elif line.strip() and number:
+        elif line.strip() and (number or "=" not in line):
             current = _Draft(False, "", [line])
             rows[-1].append(current)
     return Table([[draft.cell(blocks) for draft in row] for row in rows if row], blocks("\n".join(caption.lines)))

@@ -15,8 +15,8 @@ BREAK = "\n"
 
 @dataclass(slots=True)
 class Run:
-    """``text``: plain, single spaces; ``BREAK`` alone is a line break. ``link``: number of the link to a title. ``url``: of a link
-    to another site. ``note``: number of the footnote that stands here, the text is empty then.
+    """``text``: plain, single spaces; ``BREAK`` alone is a line break. ``link``: number of the link to a title. ``url``: of
+    a link to another site. ``note``: number of the footnote that stands here, the text is empty then.
     """
 
     text: str

@@ -24,7 +24,7 @@ from llmpedia.tables import TABLES
 
 FORMAT = 1
 RUN_FILE = "run.yaml"
-_GROUP_BYTES = 4 << 20
+_GROUP_BYTES = 2 << 20
 
 
 @dataclass(frozen=True)
