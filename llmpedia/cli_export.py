@@ -24,7 +24,13 @@ def add_export(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     export.add_argument("--licence", default="unknown", help="for the dataset's card, such as cc-by-4.0 (default: unknown)")
     export.add_argument("--completions", action="store_true", help="dataset: with all prompts and raw answers")
-    export.add_argument("--without-prompts", action="store_true", help="site: without the pages behind the articles")
+    export.add_argument(
+        "--without",
+        action="append",
+        default=[],
+        choices=("trace", "graph", "compare"),
+        help="site: without these pages beside each article: prompts and decisions, neighbourhood, other runs",
+    )
     export.add_argument(
         "--evidence", action="store_true", help="site: with the passages that verdicts rest on, which are other people's texts"
     )
@@ -65,13 +71,13 @@ def _site(args: argparse.Namespace) -> int:
     from llmpedia.site.dataset import list_private
     from llmpedia.site.reader import open_runs
     from llmpedia.site.release import Filter, released
-    from llmpedia.site.static_site import StaticSettings, write_site
+    from llmpedia.site.static_site import PARTS, StaticSettings, write_site
 
     settings = StaticSettings(
         uris=tuple(args.run_uris),
         audits=tuple(args.audit),
         mask=args.private == "mask",
-        prompts=not args.without_prompts,
+        parts=tuple(part for part in PARTS if part not in args.without),
         evidence=args.evidence,
         workers=args.workers,
     )
@@ -82,7 +88,7 @@ def _site(args: argparse.Namespace) -> int:
             bar.total, bar.n = total, done
 
         pages = write_site(settings, out, show)
-    tables = ["articles", "entities", "claims", *(["completions"] if settings.prompts else [])]
+    tables = ["articles", "entities", "claims", *(["completions"] if "trace" in settings.parts else [])]
     for opened in open_runs(args.run_uris, args.audit):
         for _ in released(opened.run, [audit.run for audit in opened.site_audits], tables, private):
             pass  # counted by the filter

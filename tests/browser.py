@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
-# The background services are off because they look up hosts all the time; what is left of look-ups is answered with "no such host".
+# Background services are off, since they look up hosts all the time; what is left of look-ups is answered "no such host".
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",

@@ -8,8 +8,10 @@ from site_server import Watched, browser, served
 
 PHONE = 360
 ROOT = (
-    "{{Infobox\n| name = Root\n| laid = 1900\n}}\n'''Root''' was laid in 1900 by three masons. It has a [[Left]], a [[Right]] and "
-    "an [[army]].\n== After the war ==\nMuch came later to the [[Left]], where Émile Zola lived.\n" + "A long tale follows. " * 120
+    "{{Infobox\n| name = Root\n| laid = 1900\n}}\n'''Root''' was laid in 1900 by three masons. It has a [[Left]], a [[Right]] "
+    "and an [[army]].\n== After the war ==\nMuch came later to the [[Left]], where Émile Zola lived.\n"
+    + "A long tale follows. "
+    * 120
 )
 LEFT = "'''Left''' is a part of the [[Root]]. It faces the sea.\n== Sights ==\nThere is a lighthouse from 1850."
 
@@ -24,7 +26,8 @@ def write(texts):
 
 def small_run(folder, left=LEFT):
     children = [Child("Left"), Child("Right"), Child("army", "ner_rejected")]
-    corpus = Corpus(folder).seed("Root").walk(Visit("Root", children, lead="Root was laid in 1900."), damage=write({"Root": ROOT}))
+    corpus = Corpus(folder).seed("Root")
+    corpus.walk(Visit("Root", children, lead="Root was laid in 1900."), damage=write({"Root": ROOT}))
     corpus.walk(Visit("Left", [Child("Leaf"), Child("Root", "known", "Root")]), Visit("Right"), damage=write({"Left": left}))
     commit_audit(corpus.run, {0: ["Root was laid in 1900 by three masons."]})
     return folder
@@ -135,7 +138,8 @@ def test_one_can_read_by_keyboard_alone(reader):
     page.keyboard.press("Enter")
     for _ in range(30):
         page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.matches('article a.wl:not(.red)') && document.activeElement.innerText") == "Left":
+        at = page.evaluate("[document.activeElement.matches('article a.wl:not(.red)'), document.activeElement.innerText]")
+        if at == [True, "Left"]:
             break
     page.keyboard.press("Enter")
     page.wait_for_url("**/a/1-left")

@@ -21,7 +21,7 @@ from llmpedia.cli_export import _say_private
 from llmpedia.errors import InputError
 from llmpedia.site.dataset import write_dataset, write_jsonl
 from llmpedia.site.release import RELEASED, Filter
-from llmpedia.site.static_site import StaticSettings, write_site
+from llmpedia.site.static_site import PARTS, StaticSettings, write_site
 
 MAIL = "ada@lovelace.org"
 TEXT = f"'''Root''' was laid in 1900 by masons. Write to {MAIL} about the [[Left]] and the [[army]].\n== After ==\nZola came."
@@ -61,7 +61,7 @@ def audits(corpus):
 
 
 def settings(corpus, **options):
-    given = {"audits": (), "mask": True, "prompts": True, "evidence": False, "workers": 1}
+    given = {"audits": (), "mask": True, "parts": PARTS, "evidence": False, "workers": 1}
     return StaticSettings((corpus.run.uri,), **{**given, **options})
 
 
@@ -192,7 +192,7 @@ def test_private_information_is_on_no_page(static):
 
 
 def test_prompts_and_evidence_are_left_out_on_demand(corpus, tmp_path):
-    write_site(settings(corpus, prompts=False), tmp_path / "site", lambda *_: None)
+    write_site(settings(corpus, parts=()), tmp_path / "site", lambda *_: None)
     assert not (tmp_path / "site/r/run/trace").exists()
     assert "trace/" not in everything(tmp_path / "site")
 
@@ -226,3 +226,13 @@ def test_the_static_site_is_read_and_searched_in_a_browser(static):
     finally:
         server.terminate()
         server.wait(10)
+
+
+def test_two_runs_are_set_beside_each_other(corpus, tmp_path):
+    other = Corpus(tmp_path / "other").seed("Root")
+    other.walk(Visit("Root"), damage=written({"Root": "'''Root''' was laid in 1901 by sailors."}))
+    both = StaticSettings((corpus.run.uri, other.run.uri), (), True, PARTS, False, 1)
+    write_site(both, tmp_path / "site", lambda *_: None)
+    assert "1901" in (tmp_path / "site/r/run/compare/other/0-root.html").read_text()
+    assert not (tmp_path / "site/r/run/compare/other/1-left.html").exists()
+    test_every_link_of_every_page_is_relative_and_leads_to_a_file_and_a_place_in_it(tmp_path / "site")

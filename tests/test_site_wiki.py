@@ -15,8 +15,8 @@ from llmpedia.wikitext import Article
 WEAK = [
     "'''Minnesota Sketcher''' was a 1923 book about the life and work, [[Minnesota Sketcher]](https:https:www.britannica.com) by "
     "the [[Alan Turing]] was published by [[Rochester Stock Tower]]. In this book, Turing discusses.\n\n== Merit Category 2 ==\n"
-    "Turing was a British mathematician who, [[Minnesota Sketcher]](https:https:www.britannica.com), had [[Drawn from Live Science]] as "
-    "his first draft,  [[BBC FactFiles]] at the [[BBC FactFiles 2018]] London Science Fair.",
+    "Turing was a British mathematician who, [[Minnesota Sketcher]](https:https:www.britannica.com), had "
+    "[[Drawn from Live Science]] as his first draft,  [[BBC FactFiles]] at the [[BBC FactFiles 2018]] London Science Fair.",
     "She has [[Icons]](https:; [[Mirror People of Wisdom]] (check)). He is also an artist. She is [[Icons]](https:; [[Batman]] "
     "(check)). She also has (see) a (see) on.\n\n== Other ==\n[[A) Star Trek Into the Dark]], she said [[Lady Brown]]s and a .t.",
 ]

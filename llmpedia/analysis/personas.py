@@ -96,6 +96,8 @@ def grouped(runs: Sequence[RunFolder]) -> tuple[dict[Setting, dict[str, RunFolde
     missing: Rows = []
     for run in sorted(runs, key=lambda run: run.uri.rstrip("/")):
         setting, persona = _setting(run)
+        if persona is None:  # an imported encyclopedia has none
+            continue
         taken = found[setting].setdefault(persona, run)
         if taken is not run:
             reason = f"{taken.uri} has the same model, topic, persona and settings, and is used; report them apart"
@@ -103,7 +105,7 @@ def grouped(runs: Sequence[RunFolder]) -> tuple[dict[Setting, dict[str, RunFolde
     return {setting: dict(sorted(found[setting].items())) for setting in sorted(found)}, missing
 
 
-def _setting(run: RunFolder) -> tuple[Setting, str]:
+def _setting(run: RunFolder) -> tuple[Setting, str | None]:
     description = run.description()
     identity = description["identity"]
     asked = identity.get("stages", {}).get("article", {})

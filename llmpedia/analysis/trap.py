@@ -61,7 +61,8 @@ def trap_part(runs: Sequence[RunFolder], audits: Sequence[RunFolder], encode: En
     summaries = [row for name, audit in chosen.items() for row in summary_of(name, audit, SAMPLE, common)]
     alike, single = likeness(chosen, SAMPLE, common, encode)
     made = audit_tables(Findings(summaries, similarities=alike))
-    tables = {TABLE: made.tables[TABLE], FULL: _full(list(chosen), summaries, alike, single), **tables}
+    ordered = [{name: row[name] for name in ("part", "measure", *chosen)} for row in made.tables[TABLE]]
+    tables = {TABLE: ordered, FULL: _full(list(chosen), summaries, alike, single), **tables}
     missing += [_row(TABLE, m["what"], m["reason"], _command_of(m["what"])) for m in made.missing if m["table"] == TABLE]
     return Part(tables, missing, _TITLES, trap_figures(list(chosen), summaries, alike), _FIGURES_OF)
 

@@ -31,13 +31,13 @@ ROUTERS: dict[str, Callable[[Shelf], APIRouter]] = {
 }
 
 _log = logging.getLogger(__name__)
-_TITLES = {400: "This cannot be taken", 403: "Not accepted", 404: "Not found", 405: "Read only", 413: "Too much", 415: "Not accepted"}
+_TITLES = {400: "This cannot be taken", 403: "Not accepted", 404: "Not found", 405: "Read only", 413: "Too long"}
 
 
 def create_app(
     runs: Sequence[SiteRun], searches: Mapping[str, Finds], hosts: Collection[str] = LOCAL_HOSTS, desk: Desk | None = None
 ) -> FastAPI:
-    """The app over opened runs. ``searches``: by the runs' names. ``hosts``: names it answers to. ``desk``: of a review, if any."""
+    """The app over opened runs. ``searches``: by the runs' names. ``hosts``: names it answers to. ``desk``: of a review."""
     routers = {name: router for name, router in ROUTERS.items() if name != "review" or desk is not None}
     parts = OPTIONAL & (reading.PARTS | routers.keys())
     shelf = Shelf({run.name: run for run in runs}, searches, LiveAddresses(parts), desk)

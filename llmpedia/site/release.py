@@ -124,13 +124,15 @@ def released(run: RunFolder, audits: Sequence[RunFolder], tables: Sequence[str],
         InputError: a file of the run is missing or damaged.
     """
     for table in tables:
-        if table == "claims":
-            pieces = (rows for audit in audits for rows in _claims(audit))
-        else:
-            pieces = {"articles": _articles, "entities": _entities, "completions": _completions}[table](run)
-        for rows in pieces:
+        for rows in _pieces(run, audits, table):
             if rows:
                 yield table, [_keyed(table, private.row(table, row)) for row in rows]
+
+
+def _pieces(run: RunFolder, audits: Sequence[RunFolder], table: str) -> Iterator[Rows]:
+    if table == "claims":
+        return (rows for audit in audits for rows in _claims(audit))
+    return {"articles": _articles, "entities": _entities, "completions": _completions}[table](run)
 
 
 def _keyed(table: str, row: Row) -> Row:

@@ -6,7 +6,7 @@ A sheet's name says what was drawn, so that whoever starts again goes on with it
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -14,7 +14,15 @@ from typing import Any
 
 from llmpedia.audit.folder import review_rows
 from llmpedia.audit.passages import cut_passages, rankings
-from llmpedia.audit.review import READER_COLUMNS, agreement_by_tier, human_class, judge_verdicts, key_path, read_sheet, write_sheet
+from llmpedia.audit.review import (
+    READER_COLUMNS,
+    agreement_by_tier,
+    human_class,
+    judge_verdicts,
+    key_path,
+    read_sheet,
+    write_sheet,
+)
 from llmpedia.audit.stages import LABELS
 from llmpedia.errors import InputError, LlmpediaError
 from llmpedia.extras import need_extra
@@ -40,7 +48,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _MOST_ROWS = 10_000
 _MOST_SEED = 2**63 - 1
 _AUDIT_CHARS = 80
-_NEAR_WORDS, _NEAR_CHARS = 45, 400
+_NEAR_WORDS, _NEAR_CHARS = 30, 400
 _SHOWN = ("item", "tier", "subject", "claim", "evidence_1")
 _JUDGED = ("judge_verdict", "judge_error_type", "judge_confidence", "judge_explanation")
 _KEYS = ("1 a", "2 s", "3 d")
@@ -104,10 +112,11 @@ class VerdictForm:
     """Asks for the class of a claim; whether the reader agrees follows from it. ``judge``: item -> the judge's class."""
 
     id_column = "item"
+
     def __init__(self, hidden: bool, judge: Mapping[str, str]) -> None:
         self.hidden, self._judge = hidden, judge
-        self.columns = (*_SHOWN, *(() if hidden else _JUDGED))
-        self.reader_columns = READER_COLUMNS[1:] if hidden else READER_COLUMNS
+        self.columns: Sequence[str] = (*_SHOWN, *(() if hidden else _JUDGED))
+        self.reader_columns: Sequence[str] = READER_COLUMNS[1:] if hidden else READER_COLUMNS
 
     def choices(self, row: Row) -> list[Choice]:
         """The three classes; with the judge's beside, where it is shown."""
@@ -189,7 +198,7 @@ def begin(run: SiteRun, desk: Desk, draw: Draw) -> None:
     with locked(desk.folder):
         if (desk.folder / name).exists():
             return
-        balanced = {label: n for label, n in zip(LABELS, draw.numbers, strict=True) if n}
+        balanced: dict[str, int] = {label: n for label, n in zip(LABELS, draw.numbers, strict=True) if n}
         rows = review_rows(_audit(run, draw.audit).run, draw.tier)
         with put_together(desk.folder) as made:
             write_sheet(rows, made / name, balanced, draw.seed, draw.hidden)
@@ -209,7 +218,9 @@ def _check_origin(path: Path, items: list[Item], audit: SiteAudit) -> None:
     for item in items:
         claim = claims.get(_claim_number(item))
         if claim is None or claim[1].split() != item.row["claim"].split():
-            raise InputError(f"{path}: item {item.id} is no claim of audit {audit.run.uri}; move the file away, or give other --sheets")
+            raise InputError(
+                f"{path}: item {item.id} is no claim of audit {audit.run.uri}; move the file away, or give other --sheets"
+            )
 
 
 # --- what an audit holds
@@ -344,7 +355,15 @@ def claim_page(sheet: AuditSheet, item: Item, to: Addresses, given: Given | None
 def _judged(row: Row) -> Row:
     verdict = row["judge_verdict"].strip().lower()
     told = {"verdict": verdict, "word": WORDS.get(verdict, verdict), "explanation": row["judge_explanation"]}
-    return {**told, "error_type": row["judge_error_type"].replace("_", " "), "confidence": row["judge_confidence"]}
+    return {**told, "error_type": row["judge_error_type"].replace("_", " "), "confidence": _short(row["judge_confidence"])}
+
+
+def _short(number: str) -> str:
+    """A number of a cell for people; what is none as it stands there."""
+    try:
+        return f"{float(number):.2f}"
+    except ValueError:
+        return number
 
 
 @dataclass(frozen=True)
@@ -367,7 +386,7 @@ def _context(sheet: AuditSheet, subject: int, number: int, to: Addresses) -> InT
     at = place([audited.claims[n][1] for n in ids], sentences)[ids.index(number)]
     first = 0 if at is None else max(0, at - _NEIGHBOURS)
     around = [] if at is None else sentences[first : at + _NEIGHBOURS + 1]
-    bits = [Bit(f"{text} ", first + i == at) for i, text in enumerate(around)]
+    bits = [bit for i, text in enumerate(around) for bit in (Bit(text, first + i == at), Bit(" ", hit=False))]
     anchor = "" if at is None else f"s{at}"
     return InText(entity, None if sheet.draw.hidden else to.article(run.name, entity.id, entity.name, anchor), bits)
 
@@ -379,5 +398,9 @@ def nearest(claim: str, text: str) -> list[Bit]:
     if not ranked:
         return [Bit(text, hit=False)]
     hit = passages[ranked[0]]
-    parts = (Bit(text[: hit.start], hit=False), Bit(hit.text.rstrip(), hit=True), Bit(text[hit.start + len(hit.text.rstrip()) :], hit=False))
+    parts = (
+        Bit(text[: hit.start], hit=False),
+        Bit(hit.text.rstrip(), hit=True),
+        Bit(text[hit.start + len(hit.text.rstrip()) :], hit=False),
+    )
     return [bit for bit in parts if bit.text]

@@ -15,7 +15,7 @@ Context = dict[str, Any]
 
 @dataclass(frozen=True)
 class Desk:
-    """``folder``: where sheets lie, and the only place that is written; ``probes``: builds by name; ``token``: of this process."""
+    """``folder``: where sheets lie, the only place that is written; ``probes``: builds by name; ``token``: of this process."""
 
     folder: Path
     probes: Mapping[str, RunFolder]

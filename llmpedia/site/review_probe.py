@@ -21,11 +21,11 @@ Row = dict[str, Any]
 
 _ACCEPT = "accept"
 _WORDS = {
-    "entity_mismatch": ("the documents speak of different things", "2 s"),
-    "unsupported_answer": ("a document does not say what its account claims", "3 d"),
-    "answer_leak": ("a question gives an answer away", "4 f"),
-    "question_mismatch": ("the two questions ask for different things, or for something else", "5 g"),
-    "personal_or_harmful": ("private, or harmful to someone", "6 h"),
+    "entity_mismatch": ("not one and the same thing", "2 s"),
+    "unsupported_answer": ("a document does not say it", "3 d"),
+    "answer_leak": ("a question gives it away", "4 f"),
+    "question_mismatch": ("the two ask for different things", "5 g"),
+    "personal_or_harmful": ("", "6 h"),
     "other": ("say what in the comment", "7 j"),
 }
 _DOCUMENT = re.compile(r"Account (\d+), document (\d+): (.*?)(?:\n(.*))?", re.S)
@@ -35,8 +35,8 @@ class GroupForm:
     """Asks whether a group is accepted, and if not, why. ``known``: groups of the build."""
 
     id_column = "group_id"
-    columns = ("group_id", "question", "second_question", "accounts", "read_quotes", "web_quotes", "seal")
-    reader_columns = READER_COLUMNS
+    columns: Sequence[str] = ("group_id", "question", "second_question", "accounts", "read_quotes", "web_quotes", "seal")
+    reader_columns: Sequence[str] = READER_COLUMNS
 
     def __init__(self, known: Collection[str]) -> None:
         self._known = known
@@ -129,7 +129,14 @@ def build_page(desk: Desk, name: str) -> Context:
     waits, problem = waiting_groups(desk.probes[name])
     if not waits and problem is None:
         problem = "no group waits: every one that passed the checks was decided on"
-    return {"title": f"Review: {name}", "name": name, "build": desk.probes[name], "waits": waits, "problem": problem, "desk": desk}
+    return {
+        "title": f"Review: {name}",
+        "name": name,
+        "build": desk.probes[name],
+        "waits": waits,
+        "problem": problem,
+        "desk": desk,
+    }
 
 
 def groups_page(sheet: ProbeSheet) -> Context:

@@ -72,7 +72,11 @@ def _need_own_page(request: Request) -> None:
     told = request.headers.get("sec-fetch-site")
     origin = request.headers.get("origin")
     own = origin is not None and urlsplit(origin).netloc.lower() == request.headers.get("host", "").lower()
-    if (told is not None and told != "same-origin") or not (own or told == "same-origin") or (origin not in (None, "null") and not own):
+    if (
+        (told is not None and told != "same-origin")
+        or not (own or told == "same-origin")
+        or (origin not in (None, "null") and not own)
+    ):
         raise HTTPException(403, "This was not sent by a page of this site. Nothing was saved.")
 
 
@@ -180,7 +184,9 @@ def _save(shelf: Shelf, desk: Desk, place: _Place, form: Fields, request: Reques
     items = [saved.item if item.place == saved.item.place else item for item in place.opened.items]
     opened = Opened(place.opened.file, place.opened.base, items)
     if script:
-        return JSONResponse({"seen": saved.item.seen, "decided": opened.decided, "of": len(items), "problem": saved.item.state.problem})
+        return JSONResponse(
+            {"seen": saved.item.seen, "decided": opened.decided, "of": len(items), "problem": saved.item.state.problem}
+        )
     return RedirectResponse(opened.href(opened.open_after(saved.item.place)), 303)
 
 
@@ -192,7 +198,8 @@ def _told(item: Item) -> str:
     said = item.given
     answer = f"“{said.answer.replace('_', ' ')}”" if said.answer else "nothing decided"
     comment = f", with the comment “{said.comment}”" if said.comment else ""
-    return f"This item was changed meanwhile, in another tab or in the file itself. It now says: {answer}{comment}. Nothing was saved; save again to have what stands below."
+    changed = "This item was changed meanwhile, in another tab or in the file itself."
+    return f"{changed} It now says: {answer}{comment}. Nothing was saved; save again to have what stands below."
 
 
 def _asked(make: Callable[[], T]) -> T:

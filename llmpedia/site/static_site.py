@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,17 @@ from llmpedia.errors import EngineError, InputError
 from llmpedia.site import static_addresses as at
 from llmpedia.site import trace, views
 from llmpedia.site.catalogue import NONE
+from llmpedia.site.charts import charts_page, counted
+from llmpedia.site.compare import compare_page, written_there
 from llmpedia.site.masked import tables_for_release
+from llmpedia.site.neighbourhood import graph_page
 from llmpedia.site.pages import STATIC, rendered
 from llmpedia.site.reader import SiteRun, open_runs
 from llmpedia.site.static_addresses import StaticAddresses
 from llmpedia.site.unwritten import unwritten_page
+
+PARTS = ("trace", "graph", "compare")
+"""Pages that an article may have beside it: what stands behind it, its neighbourhood, other runs on the subject."""
 
 _CHUNK = 64  # entities rendered by one task
 Context = dict[str, Any]
@@ -35,15 +41,15 @@ Context = dict[str, Any]
 class StaticSettings:
     """What a static site is made of.
 
-    ``uris``: of runs. ``audits``: names of those shown, empty: all. ``mask``: private information is masked. ``prompts``: with
-    the prompts, answers and decisions behind each page. ``evidence``: with the passages that verdicts rest on, which are other
+    ``uris``: of runs. ``audits``: names of those shown, empty: all. ``mask``: private information is masked. ``parts``: which of
+    ``PARTS`` an article has beside it. ``evidence``: with the passages that verdicts rest on, which are other
     people's texts. ``workers``: processes that render.
     """
 
     uris: tuple[str, ...]
     audits: tuple[str, ...]
     mask: bool
-    prompts: bool
+    parts: tuple[str, ...]
     evidence: bool
     workers: int
 
@@ -120,8 +126,14 @@ def _of_entity(
         return
     where = (run.name, entity.id, entity.name)
     yield at.article_file(*where), "article.html", lambda to: views.article_page(run, entity, others, to)
-    if settings.prompts:
+    if "trace" in settings.parts:
         yield at.trace_file(*where), "trace.html", lambda to: trace.trace_page(run, entity, others, to)
+    if "graph" in settings.parts:
+        yield at.graph_file(*where), "graph.html", lambda to: graph_page(run, entity, others, to)
+    for other in others if "compare" in settings.parts and entity.written else ():
+        if written_there(other, entity) is not None:
+            beside = partial(compare_page, run, entity, other, others)
+            yield at.compare_file(*where, other.name), "compare.html", beside
 
 
 def _tasks(settings: StaticSettings, run: SiteRun, folder: Path) -> list[Task]:
@@ -135,6 +147,11 @@ def _few_pages(settings: StaticSettings, runs: Sequence[SiteRun], folder: Path) 
     for file, template, context in _pages(runs):
         to = _addresses(settings, runs, file.count("/"))
         _write(folder / file, rendered(template, context, to))
+        pages += 1
+    for run in runs:
+        file, made = at.charts_file(run.name), counted(run)
+        to = _addresses(settings, runs, file.count("/"))
+        _write(folder / file, rendered("charts.html", charts_page(run, made, to), to))
         pages += 1
     return pages
 
@@ -174,8 +191,7 @@ def _unwritten(run: SiteRun) -> Iterator[tuple[str, str, Context]]:
 
 def _addresses(settings: StaticSettings, runs: Sequence[SiteRun], depth: int) -> StaticAddresses:
     visits = {run.name: run.catalogue.visits for run in runs}
-    parts = ["trace"] if settings.prompts else []
-    return StaticAddresses(depth, parts, lambda run, number: bool(visits[run][number] != NONE))
+    return StaticAddresses(depth, (*settings.parts, "charts"), lambda run, number: bool(visits[run][number] != NONE))
 
 
 def _write(path: Path, page: str) -> None:

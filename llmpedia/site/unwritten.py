@@ -9,6 +9,5 @@ from llmpedia.site.reader import SiteRun
 def unwritten_page(run: SiteRun, numbers: Sequence[int]) -> dict[str, Any]:
     """Entities that wait for an article, each with the one that named it."""
     waiting = run.entities(numbers)
-    parents = {e.parent: run.entity(e.parent) for e in waiting if e.parent is not None}
-    shown = [{"entity": e, "parent": parents.get(e.parent)} for e in waiting]
+    shown = [{"entity": e, "parent": run.entity(e.parent) if e.parent is not None else None} for e in waiting]
     return {"run": run, "title": "Not written yet", "waiting": shown}
