@@ -1,8 +1,9 @@
 """How fast a run of 120,000 articles is to read: opening it, each kind of page, the full-text index.
 
-The run is a synthetic one (``synthetic.py``), written once into ``--keep``: some 6 minutes and 0.7 GB; its index takes as much again. It is opened in a fresh
-process, so that nothing but the page cache of the system is warm. Pages are those of random subjects, each asked for once,
-through the ASGI application without a socket. ``python benchmarks/site.py [--articles 120000] [--wave 512] [--keep FOLDER]``.
+The run is a synthetic one (``synthetic.py``), written once into ``--keep``: some 6 minutes and 0.7 GB; its index takes as much
+again. It is opened in fresh processes, with the page cache of the system warm: that cannot be dropped without root's help.
+Pages are those of random subjects, each asked for once, through the ASGI application without a socket.
+``python benchmarks/site.py [--articles 120000] [--wave 512] [--pages 200] [--keep FOLDER]``.
 """
 
 import argparse

@@ -615,3 +615,60 @@ def test_rows_of_a_draw_are_those_of_the_audit(tmp_path, run):
     assert rows(tmp_path / "s.csv") == rows(site.desk.folder / f"run.{base.rpartition('/')[2]}.csv")
     items = {href for href in site.page(base).hrefs if href.startswith(f"{base}/")}
     assert items == {f"{base}/{n}" for n in range(1, 7)}
+
+
+# --- in a browser
+
+
+def test_by_keyboard_every_answer_is_saved_as_it_is_entered(tmp_path, run):
+    pytest.importorskip("playwright")
+    from site_server import Watched, browser, served
+
+    desk = Desk.make(tmp_path / "sheets", {})
+    path = desk.folder / FILE
+    with served(run, desk=desk) as server, browser() as opened:
+        watched = Watched(opened, server.url, width=360)
+        page = watched.page
+        page.goto("/r/run/review")
+        form = page.locator("form.offer").first
+        for verdict in VERDICTS:
+            form.locator(f"[name={verdict}]").fill("2")
+        form.locator("button.main").click()
+        page.wait_for_url(f"**{SHEET}/1")
+        page.keyboard.press("2")
+        page.locator("#saved", has_text="Saved").wait_for()
+        assert rows(path)[0]["agree"] and not rows(path)[1]["agree"]
+        page.keyboard.press("c")
+        page.keyboard.type("n p 1 /")
+        page.keyboard.press("Escape")
+        page.keyboard.press("n")
+        page.wait_for_url(f"**{SHEET}/2")
+        assert rows(path)[0]["comment"] == "n p 1 /"
+        page.keyboard.press("d")
+        page.keyboard.press("o")
+        page.wait_for_url(f"**{SHEET}/3")
+        page.keyboard.press("p")
+        page.wait_for_url(f"**{SHEET}/2")
+        assert page.locator("[name=answer]:checked").input_value() == "insufficient"
+        assert not watched.overflows() and (watched.wrong, watched.outside) == ([], [])
+
+
+def test_what_was_changed_elsewhere_comes_to_the_page_when_the_script_cannot_save(tmp_path, run):
+    pytest.importorskip("playwright")
+    from site_server import Watched, browser, served
+
+    site = Site(tmp_path / "sheets", run)
+    site.begin()
+    with served(run, desk=site.desk) as server, browser() as opened:
+        page = Watched(opened, server.url).page
+        page.goto(f"{SHEET}/1")
+        by_hand(site.desk.folder / FILE, lambda table: table[0].update(comment="by hand"))
+        page.keyboard.press("1")
+        page.locator("#saved", has_text="Not saved yet").wait_for()
+        page.keyboard.press("n")
+        page.locator("[role=alert]", has_text="by hand").wait_for()
+        assert page.locator("[name=answer]:checked").input_value() == "supported"
+        page.locator("#decide button").click()
+        page.wait_for_url(f"**{SHEET}/2")
+    told = rows(site.desk.folder / FILE)[0]
+    assert told["comment"] == "" and (told["agree"] == "yes") == (told["judge_verdict"] == "supported")

@@ -25,7 +25,6 @@ from llmpedia.audit.metrics import SHARES, macro
 from llmpedia.audit.similarity import Encoder
 from llmpedia.audit.stages import NOT_ADJUDICATED
 from llmpedia.entities.keys import canonical_key
-from llmpedia.errors import InputError
 from llmpedia.store.runfolder import RunFolder
 from llmpedia.wikitext import Article
 
@@ -59,13 +58,14 @@ _SAMPLES = {"shared": "titles", "independent": "random"}
 def cross_model_part(runs: Sequence[RunFolder], audits: Sequence[RunFolder], encode: Encoder | None = None) -> Part:
     """Tables and figures of all runs together; ``encode``: for the semantic cosine to Wikipedia, None leaves it empty.
 
+    Of fewer than two runs, and of more than eight, all is missing.
+
     Raises:
-        InputError: more than eight runs, or a run that does not fit together.
+        InputError: a run does not fit together.
     """
-    if len(runs) > MOST_RUNS:
-        raise InputError(f"{len(runs)} runs: at most {MOST_RUNS} can be compared; give fewer")
-    if len(runs) < 2:
-        reason, command = f"{len(runs)} run is given; a comparison needs two", "llmpedia report RUN OTHER_RUN --out DIR"
+    if not 2 <= len(runs) <= MOST_RUNS:
+        reason = f"runs given: {len(runs)}; 2 to {MOST_RUNS} can be set side by side"
+        command = "llmpedia report RUN OTHER_RUN --out DIR"
         return Part({}, [{"table": t, "what": "table", "reason": reason, "command": command} for t in _TITLES])
     systems, missing = systems_of(runs, audits), Rows()
     subjects = {system.name: written_subjects(system.run) for system in systems}
