@@ -42,6 +42,8 @@ def _export(args: argparse.Namespace) -> int:
     need_extra("site")
     if args.to != "site" and len(args.run_uris) > 1:
         raise InputError(f"RUN: {len(args.run_uris)} given; --to {args.to} takes one, export each by itself")
+    if "://" in args.out:
+        raise InputError(f"--out {args.out}: must be a path on this machine; write it here and copy it there")
     if args.workers < 1:
         raise InputError(f"--workers {args.workers}: must be at least 1; give the number of processes")
     return _site(args) if args.to == "site" else _data(args)
@@ -53,6 +55,8 @@ def _data(args: argparse.Namespace) -> int:
     from llmpedia.site.release import Filter
 
     (opened,) = open_runs(args.run_uris, args.audit)
+    if not opened.totals()["articles"]:
+        raise InputError(f"{args.run_uris[0]}: holds no article yet; materialize first")
     private, out, audits = Filter(args.private), Path(args.out), [audit.run for audit in opened.site_audits]
     if args.to == "jsonl":
         done = write_jsonl(opened.run, audits, out, private)

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
@@ -36,6 +37,10 @@ def served(*folders, **options):
     """A site over runs, its full-text index ready."""
     runs = open_runs([str(f) for f in folders])
     searches = {run.name: Search(run) for run in runs}
+    deadline = time.monotonic() + 60
+    while any(search.ready() < 1 for search in searches.values()):
+        assert time.monotonic() < deadline, [search.note for search in searches.values()]
+        time.sleep(0.05)
     server = Server(create_app(runs, searches, **options))
     try:
         yield server

@@ -119,12 +119,27 @@ def test_a_cap_after_acceptance_is_the_loss_at_the_queue(capped):
     assert found == (2, 1, 1, 50.0)
 
 
-def test_of_a_subject_expanded_anew_the_last_visit_counts(capped):
+def test_a_subject_expanded_anew_loses_no_child_of_its_first_visit(capped):
+    """The second visit finds A known, which the first one had queued: A would be missing from the funnel."""
     capped.walk(Visit("Root", [Child("A", "known", "A"), Child("B"), Child("C", "ner_rejected")], visit="expand"))
     tables = funnel_tables([capped.run])
     (row,) = tables["table_03_funnel"]
-    assert (row["pre_ner_input"], row["after_canonical_dedup"], row["after_ner"], row["queue_inserted_children"]) == (3, 2, 1, 1)
+    assert (row["pre_ner_input"], row["after_canonical_dedup"], row["after_ner"], row["queue_inserted_children"]) == (3, 3, 2, 2)
+    assert tables["table_16_coverage"][0]["entities"] == 1 + row["queue_inserted_children"]
     assert (tables["table_16_coverage"][0]["with_article"], tables["table_16_coverage"][0]["expanded_out"]) == (1, 1)
+    assert [(r["overall_pct"], r["overall_n"]) for r in tables["survival_by_hop"]] == [(66.67, 1)]
+
+
+def test_a_link_that_caps_ended_at_every_visit_ends_at_the_last_one(capped):
+    capped.walk(
+        Visit("Root", [Child("A", "known", "A"), Child("B", "subject_cap", asked=True), Child("C", "depth_cap")], visit="expand")
+    )
+    (row,) = funnel_tables([capped.run])["fates_by_hop"]
+    assert {name: n for name, n in row.items() if n and name not in ("run", "hop")} == {
+        "queued": 1,
+        "subject_cap": 1,
+        "depth_cap": 1,
+    }
 
 
 def test_each_run_has_its_row(corpus, capped):

@@ -162,6 +162,22 @@ def test_no_page_is_wider_than_a_phone(reader):
     assert len(seen) > 15
 
 
+@pytest.mark.parametrize("width", [PHONE, 640, 1280])
+def test_words_without_end_make_no_page_wider(chrome, tmp_path, width):
+    """A seed of 280 letters made the home page 6,600 points wide; so did a category, and the name of an infobox."""
+    word = "W" * 280
+    text = f"{{{{Infobox|name={word}|a={word}}}}}\n{word} is. [[{word}1]]\n=== {word} ===\n* {word}\n[[Category:{word}]]"
+    corpus = Corpus(tmp_path / "run").seed(word)
+    corpus.walk(Visit(word, [Child(f"{word}1")], lead=word), damage=write({word: text}))
+    commit_audit(corpus.run, {0: [f"{word} is."]}, name="a" * 200)
+    with served(tmp_path / "run") as server:
+        watched = Watched(chrome, server.url, width=width)
+        for path in ("/", "/r/run/a/0", "/r/run/a/0/trace", "/r/run/a/1", "/r/run/list", "/r/run/charts"):
+            watched.page.goto(path)
+            assert not watched.overflows(), path
+        watched.context.close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_dark_and_light_follow_the_system_and_the_switch_is_kept(chrome, site, scheme):
     watched = Watched(chrome, site.url, color_scheme=scheme)
@@ -173,6 +189,26 @@ def test_dark_and_light_follow_the_system_and_the_switch_is_kept(chrome, site, s
     watched.page.goto("/r/first/list")
     assert before != after == watched.page.evaluate(colour)
     watched.context.close()
+
+
+def test_a_subject_in_two_runs_is_shown_side_by_side_with_what_differs(reader):
+    page = reader.page
+    page.goto("/r/first/a/1-left")
+    page.click("nav a:has-text('Compare')")
+    text = page.inner_text("main")
+    assert all(words in text for words in ("It faces the sea.", "It faces the hills.", "1850", "1851", "Sights"))
+    page.click("main a:has-text('second')")
+    assert "/second/" in page.url or "with=second" in page.url
+
+
+def test_the_neighbourhood_leads_on_and_the_charts_count_the_run(reader):
+    page = reader.page
+    page.goto("/r/first/a/0-root")
+    page.click("nav a:has-text('Neighbourhood')")
+    page.locator("svg:visible a:has-text('Left')").first.click()
+    page.wait_for_url("**/a/1-left*")
+    page.click("nav a:has-text('Charts')")
+    page.wait_for_selector("main h2:has-text('From links to articles')", timeout=20_000)
 
 
 def test_no_payload_runs_a_script_or_reaches_another_host(chrome, tmp_path):

@@ -89,7 +89,7 @@ def test_private_information_is_found_as_it_stands(kind, before, private, after)
     text = f"{before}{private}{after}"
     hit = PrivateHit(kind, len(before), len(before) + len(private), private)
     assert private_hits(text) == [hit]
-    assert masked(text)[0] == f"{before}[{ {'email': 'e-mail', 'id_number': 'id number'}.get(kind, kind) }]{after}"
+    assert masked(text)[0] == f"{before}({ {'email': 'e-mail', 'id_number': 'id number'}.get(kind, kind) }){after}"
 
 
 @pytest.mark.parametrize("text", TEMPTING)

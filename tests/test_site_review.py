@@ -241,6 +241,11 @@ def test_a_half_filled_sheet_is_gone_on_with_after_a_new_start(site, path, run):
     assert "sure?" in again.page(f"{SHEET}/1").text and rows(path)[0]["comment"] == "sure?"
 
 
+def test_after_an_answer_comes_the_next_open_item_and_after_the_last_the_first(site):
+    for place, to in ((3, 4), (4, 5), (6, 1), (1, 2)):
+        assert site.decide(place, "supported").headers["location"] == f"{SHEET}/{to}"
+
+
 def test_no_agreement_before_the_end_and_none_of_a_sheet_that_cannot_be_used(site, path):
     assert "kappa" not in site.page(SHEET).text
     by_hand(path, lambda table: [row.update(agree="yes") for row in table[1:]] + [table[0].update(agree="perhaps")])
@@ -443,7 +448,7 @@ def test_a_sheet_is_found_by_the_names_that_are_there_and_no_other(site, key):
     (site.desk.folder.parent / "secret.csv").write_text("a,b\n1,2\n")
     (site.desk.folder / "run.check.wikipedia.02.seed42.csv").write_text("a,b\n1,2\n")
     page = site.page(f"/r/run/review/{key}/1", 404)
-    assert "Not found" in page.text
+    assert "Not found" in page.text and site.page("/r/run/review").text.count("0 of 6 decided") == 1
     assert site.send(f"/r/run/review/{key}/1", {"token": site.desk.token}).status_code == 404
 
 

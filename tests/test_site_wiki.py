@@ -164,6 +164,11 @@ def test_headings_are_contents_with_anchors_of_their_own():
     assert [html.count(f'id="{h.anchor}"') for h in page.contents] == [1] * 8
 
 
+def test_heading_without_a_word_is_text_and_no_empty_line_of_the_contents():
+    page = page_of("== ==\n=== \u202e ===\nx")
+    assert page.contents == [] and "x" in page.sentences[-1]
+
+
 def test_numbered_list_deeper_than_one_is_no_heading_of_markdown():
     assert Page("# a\n## b\n## c\n", "x").contents == []
 

@@ -3,6 +3,8 @@
 The same rows give the same bytes: no date, no version, no random ids, and no settings of the user's matplotlib.
 """
 
+import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +23,9 @@ EDGE: dict[str, Any] = {"edgecolor": "#222222", "linewidth": 0.4}
 HATCHES = ("", "///", "...", "xx", "--", "\\\\\\", "++", "oo")
 _LONGEST = 48  # characters of a name
 _DPI = 144
+_KEY, _CHARACTER, _LINE = 0.8, 0.08, 0.2  # inches that a legend's key, a character and a line of it take
+# What no XML may hold, and so no SVG.
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def write_figures(figures: Mapping[str, "Figure"], folder: Path) -> list[Path]:
@@ -59,13 +64,19 @@ def new_figure(width: float, height: float, panels: int = 1) -> "tuple[Figure, l
 
 def cut(text: Any, longest: int) -> str:
     """In one line of at most so many characters."""
-    line = " ".join(str(text).split())
+    line = _line(text)
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
 def shown_name(text: Any) -> str:
-    """In one line, short, and with no dollar sign that would begin a formula."""
-    return cut(text, _LONGEST).replace("$", r"\$")
+    """In one line, short, and with no dollar sign that would begin a formula. Names of a grid differ at their ends: both stay."""
+    line, half = _line(text), _LONGEST // 2
+    short = line if len(line) <= _LONGEST else f"{line[: half - 1]}…{line[-half:]}"
+    return short.replace("$", r"\$")
+
+
+def _line(text: Any) -> str:
+    return " ".join(_NO_XML.sub("\ufffd", str(text)).split())
 
 
 def drawn_value(value: float | None) -> float:
@@ -73,19 +84,34 @@ def drawn_value(value: float | None) -> float:
     return float("nan") if value is None else value
 
 
-def file_name(text: str) -> str:
-    """Part of a figure's name: no slash, whatever a run is called."""
-    return text.replace("/", "-")
+def file_names(texts: Sequence[str]) -> list[str]:
+    """Parts of figures' names: no slash, whatever runs are called, and none twice."""
+    found: list[str] = []
+    for text in texts:
+        plain = name = text.replace("/", "-")
+        number = 1
+        while name in found:
+            number += 1
+            name = f"{plain}-{number}"
+        found.append(name)
+    return found
 
 
-def legend(axes: "Axes", entries: int) -> None:
-    """Above the axes."""
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(entries, 4), frameon=False, handlelength=3)
+def legend(figure: "Figure", handles: Sequence[Any]) -> None:
+    """Above the axes, in as many columns as fit; the figure grows by its lines.
+
+    Labels are named here: those that begin with an underscore would be left out.
+    """
+    names = [str(handle.get_label()) for handle in handles]
+    widest = _KEY + _CHARACTER * max(map(len, names))
+    columns = max(1, min(4, len(names), int(figure.get_figwidth() / widest)))
+    figure.set_figheight(figure.get_figheight() + _LINE * math.ceil(len(names) / columns))
+    figure.legend(handles, names, loc="outside upper center", ncols=columns, frameon=False, handlelength=3)
 
 
 def grouped_bars(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], label: str, log: bool) -> "Figure":
     """A cluster a column, a bar a row, which is named by its ``run``; at most eight rows can be told apart."""
-    figure, (axes,) = new_figure(7.5, 3.6)
+    figure, (axes,) = new_figure(7.5, 3.4)
     width = 0.8 / len(rows)
     for number, row in enumerate(rows):
         places = [n + (number - (len(rows) - 1) / 2) * width for n in range(len(columns))]
@@ -98,5 +124,5 @@ def grouped_bars(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], 
     axes.set_ylabel(label)
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.grid(axis="y", alpha=0.3)
-    legend(axes, len(rows))
+    legend(figure, axes.containers)
     return figure

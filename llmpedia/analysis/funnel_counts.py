@@ -1,6 +1,7 @@
 """What the funnel's tables are made of, counted column by column: no row of a run becomes a Python object.
 
-Where a subject was expanded anew after a cap was raised, the candidates of its last visit count. Seeds are no candidates.
+Where a subject was expanded anew after a cap was raised, each of its links is one candidate: what the first visit decided counts,
+and of those that a cap had ended the visit that decided, or else the last one. Seeds are no candidates.
 """
 
 from collections.abc import Iterator
@@ -104,9 +105,10 @@ def _weights() -> Ints:
 
 @dataclass(frozen=True)
 class _Visits:
-    """Of each subject its last visit; ``wave`` is -1 where it was never visited."""
+    """Of each subject its last visit; ``wave`` is -1 where it was never visited. ``several``: it was visited before."""
 
     wave: Ints
+    several: npt.NDArray[np.bool_]
     hop: Ints
     expanded: npt.NDArray[np.bool_]
     written: npt.NDArray[np.bool_]
@@ -146,7 +148,8 @@ def count(run: RunFolder, name: str) -> Counts:
 def _last_visits(run: RunFolder, entities: int) -> _Visits:
     rows = run.read("subjects", columns=["subject_id", "hop", "error", "expanded"])
     ids = _numpy(rows["subject_id"])
-    made = _Visits(np.full(entities, -1), np.zeros(entities, int), np.zeros(entities, bool), np.zeros(entities, bool))
+    several = np.bincount(ids, minlength=entities) > 1
+    made = _Visits(np.full(entities, -1), several, np.zeros(entities, int), np.zeros(entities, bool), np.zeros(entities, bool))
     # In order of commits, and of several values for one place the last one stays.
     made.wave[ids] = _numpy(rows["wave"])
     made.hop[ids] = _numpy(rows["hop"])
@@ -160,28 +163,50 @@ def _candidates(run: RunFolder, visits: _Visits, hops: int) -> tuple[Ints, tuple
     width, weights = 2 * len(FATES), _weights()
     cells = np.zeros((hops + 1, width), np.int64)
     subjects, left = [np.zeros(0, np.int64)], [np.zeros((0, len(STAGES)), np.int64)]
-    for wave, parents, codes in _coded(run):
-        counted = visits.wave[parents] == wave
-        ids, place = np.unique(parents[counted], return_inverse=True)
-        of_subject = np.bincount(place * width + codes[counted], minlength=len(ids) * width).reshape(len(ids), width)
+    for parents, codes in _decided(run, visits):
+        ids, place = np.unique(parents, return_inverse=True)
+        of_subject = np.bincount(place * width + codes, minlength=len(ids) * width).reshape(len(ids), width)
         np.add.at(cells, visits.hop[ids] + 1, of_subject)
         subjects.append(ids)
         left.append(of_subject @ weights)
     return cells.reshape(-1, len(FATES), 2), (np.concatenate(subjects), np.concatenate(left))
 
 
-def _coded(run: RunFolder) -> Iterator[tuple[int, Ints, Ints]]:
-    """(wave, parents, 2 x fate + whether NER was asked) of the candidates that have a parent."""
-    known = pa.array([str(f) for f in FATES])
+def _decided(run: RunFolder, visits: _Visits) -> Iterator[tuple[Ints, Ints]]:
+    """(parents, codes) of the candidates, each once: a wave's own ones, then those of subjects that several waves visited."""
+    again = []
     for wave in range(run.last_wave + 1):
-        rows = run.read("candidates", [wave], ["parent_id", "fate", "ner_completion"])
-        rows = rows.filter(pc.is_valid(rows["parent_id"]))
-        fates = pc.index_in(rows["fate"], value_set=known)
-        if fates.null_count:
-            strange = rows["fate"].filter(pc.is_null(fates))[0].as_py()
-            raise InputError(f"{run.uri}: wave {wave}: a candidate has the fate {strange!r}; use the version that wrote it")
-        asked = pc.is_valid(rows["ner_completion"]).to_numpy()
-        yield wave, _numpy(rows["parent_id"]), 2 * _numpy(fates) + asked
+        rows = _coded(run, wave)
+        several = visits.several[_numpy(rows["parent_id"])]
+        once = rows.filter(pa.array(~several))
+        yield _numpy(once["parent_id"]), _numpy(once["code"])
+        again.append(rows.filter(pa.array(several)))
+    if again:
+        yield _first_decided(pa.concat_tables(again))
+
+
+def _first_decided(rows: pa.Table) -> tuple[Ints, Ints]:
+    """Of each parent's key the first row that no cap has ended, else its last one; ``rows``: in order of commits."""
+    parents, codes, n = _numpy(rows["parent_id"]), _numpy(rows["code"]), rows.num_rows
+    order = np.arange(n)
+    capped = np.isin(codes // 2, [FATES.index(fate) for fate in CAP_FATES])
+    ranked = rows.select(["parent_id", "key"]).append_column("rank", pa.array(np.where(capped, 2 * n - order, order)))
+    best = _numpy(ranked.group_by(["parent_id", "key"], use_threads=False).aggregate([("rank", "min")])["rank_min"])
+    chosen = np.where(best < n, best, 2 * n - best)
+    return parents[chosen], codes[chosen]
+
+
+def _coded(run: RunFolder, wave: int) -> pa.Table:
+    """``parent_id``, ``key`` and ``code`` (2 x fate + whether NER was asked) of a wave's candidates that have a parent."""
+    known = pa.array([str(f) for f in FATES])
+    rows = run.read("candidates", [wave], ["parent_id", "key", "fate", "ner_completion"])
+    rows = rows.filter(pc.is_valid(rows["parent_id"]))
+    fates = pc.index_in(rows["fate"], value_set=known)
+    if fates.null_count:
+        strange = rows["fate"].filter(pc.is_null(fates))[0].as_py()
+        raise InputError(f"{run.uri}: wave {wave}: a candidate has the fate {strange!r}; use the version that wrote it")
+    codes = 2 * _numpy(fates) + pc.is_valid(rows["ner_completion"]).to_numpy()
+    return rows.select(["parent_id", "key"]).append_column("code", pa.array(codes))
 
 
 def _top(run: RunFolder, aliases: Ints) -> list[tuple[int, str, int]]:

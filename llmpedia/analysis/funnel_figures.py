@@ -16,7 +16,7 @@ from llmpedia.analysis.drawing import (
     MARKERS,
     SHADES,
     drawn_value,
-    file_name,
+    file_names,
     grouped_bars,
     legend,
     look,
@@ -74,9 +74,9 @@ def funnel_figures(tables: Mapping[str, Rows]) -> "dict[str, Figure]":
     runs = [row["run"] for row in tables["table_03_funnel"]][:MOST_RUNS]
     with look():
         made = _of_all(tables, runs)
-        for run in runs:
+        for run, file in zip(runs, file_names(runs), strict=True):
             own = {name: [row for row in rows if row["run"] == run] for name, rows in tables.items()}
-            made |= {f"{name}_{file_name(run)}": figure for name, figure in _of_one(own, shown_name(run)).items()}
+            made |= {f"{name}_{file}": figure for name, figure in _of_one(own, shown_name(run)).items()}
     return {name: figure for name, figure in made.items() if figure is not None}
 
 
@@ -109,7 +109,7 @@ def _lines(rows: Rows, runs: Sequence[str], columns: tuple[str, str], label: str
     """A line a run over hops; counts, which differ by orders of magnitude, on a log scale."""
     if not rows:
         return None
-    figure, (axes,) = new_figure(6.5, 3.6)
+    figure, (axes,) = new_figure(6.5, 3.4)
     (x, y), log = columns, not columns[1].endswith("_pct")
     for number, run in enumerate(runs):
         points = [row for row in rows if row["run"] == run and (row[y] or not log)]
@@ -120,7 +120,7 @@ def _lines(rows: Rows, runs: Sequence[str], columns: tuple[str, str], label: str
     axes.set_ylim(bottom=0.8 if log else 0)
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.grid(alpha=0.3)
-    legend(axes, len(runs))
+    legend(figure, axes.lines)
     return figure
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from llmpedia.analysis.audit_tables import percent
-from llmpedia.analysis.drawing import COLOURS, LINES, MARKERS, drawn_value, file_name, look, new_figure, shown_name
+from llmpedia.analysis.drawing import COLOURS, LINES, MARKERS, drawn_value, file_names, look, new_figure, shown_name
 from llmpedia.analysis.page import Part
 from llmpedia.audit.evidence import TIERS
 from llmpedia.audit.metrics import SHARES
@@ -62,12 +62,15 @@ def _bounds(name: str) -> dict[str, str]:
 
 def hop_figures(rows: Rows) -> "dict[str, Figure]":
     """Name -> figure: for each audit a panel of coverage and one of the shares in each tier."""
+    audits = list(dict.fromkeys((row["run"], row["audit"]) for row in rows))
+    files = file_names([f"{run}_{audit}" for run, audit in audits])
     with look():
         return {
-            f"{_PREFIX}_{file_name(run)}_{file_name(audit)}": _figure(
-                [row for row in rows if (row["run"], row["audit"]) == (run, audit)], shown_name(f"{run}, audit {audit}")
+            f"{_PREFIX}_{file}": _figure(
+                [row for row in rows if (row["run"], row["audit"]) == (run, audit)],
+                f"{shown_name(run)}, audit {shown_name(audit)}",
             )
-            for run, audit in dict.fromkeys((row["run"], row["audit"]) for row in rows)
+            for (run, audit), file in zip(audits, files, strict=True)
         }
 
 

@@ -2,22 +2,22 @@
 
 import gzip
 import json
-import os
-import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import indent
 from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from llmpedia.errors import InputError
 from llmpedia.sheets import write_rows
-from llmpedia.site.release import RELEASED, Filter, Rows, released
+from llmpedia.site.masked import masked_value
+from llmpedia.site.release import RELEASED, Filter, Row, Rows, released
+from llmpedia.site.whole import need_free, new_file, new_folder
 from llmpedia.store.runfolder import RunFolder
 
 _ROWS_A_FILE = 20_000
@@ -40,9 +40,8 @@ def write_dataset(
     Raises:
         InputError: something is there already, or a file of the run is damaged.
     """
-    _need_free(out)
     rows: Counter[str] = Counter()
-    with _folder(out) as made:
+    with new_folder(out) as made:
         writers: dict[str, _Shards] = {}
         for table, piece in released(run, audits, tables, private):
             rows[table] += len(piece)
@@ -61,22 +60,19 @@ def write_jsonl(run: RunFolder, audits: Sequence[RunFolder], out: Path, private:
     Raises:
         InputError: something is there already, or a file of the run is damaged.
     """
-    _need_free(out)
+    need_free(out)
     claims: dict[int, Rows] = {}
     n_claims = n_articles = 0
     for _, piece in released(run, audits, ["claims"], private):
         for row in piece:
             n_claims += 1
             claims.setdefault(row.pop("entity_id"), []).append(row)
-    part = out.with_name(f"{out.name}.part")
-    part.parent.mkdir(parents=True, exist_ok=True)
-    with _packed(part, out.suffix == ".gz") as file:
+    with new_file(out) as raw, _packed(raw, out.suffix == ".gz") as file:
         for _, piece in released(run, audits, ["articles"], private):
             for row in piece:
                 n_articles += 1
                 line = json.dumps({**row, "claims": claims.get(row["entity_id"], [])}, ensure_ascii=False)
                 file.write(f"{line}\n".encode())
-    os.replace(part, out)
     return Released({"articles": n_articles, "claims": n_claims}, private.counts, list_private(private, out))
 
 
@@ -104,29 +100,13 @@ class _Shards:
             self._writer = None
 
 
-def _need_free(out: Path) -> None:
-    if out.exists():
-        raise InputError(f"--out {out}: is there already; give a new path, or move it away")
-
-
 @contextmanager
-def _folder(out: Path) -> Iterator[Path]:
-    """A folder that gets its name once it is whole."""
-    made = out.with_name(f"{out.name}.part")
-    shutil.rmtree(made, ignore_errors=True)
-    made.mkdir(parents=True)
-    yield made
-    os.replace(made, out)
-
-
-@contextmanager
-def _packed(path: Path, pack: bool) -> Iterator[IO[bytes] | gzip.GzipFile]:
-    with path.open("wb") as raw:
-        if not pack:
-            yield raw
-            return
-        with gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed:  # no name and no time: same rows, same bytes
-            yield packed
+def _packed(raw: IO[bytes], pack: bool) -> Iterator[IO[bytes] | gzip.GzipFile]:
+    if not pack:
+        yield raw
+        return
+    with gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed:  # no name and no time: same rows, same bytes
+        yield packed
 
 
 def list_private(private: Filter, out: Path) -> Path | None:
@@ -150,21 +130,23 @@ def _card(run: RunFolder, audits: Sequence[RunFolder], rows: Counter[str], licen
         "size_categories": [_size(rows["articles"])],
         "configs": configs,
     }
-    identity = run.description()["identity"]
+    identity = _identity(run, private)
     walk, model = identity["run"], identity["engine"]["model"]
+    first = walk.get("root_topic") or walk["seed"]
+    begun = f"starting from {_inline(first)} and following its own links" if first else "on titles that it was given"
     lines = [
         f"---\n{yaml.safe_dump(head, sort_keys=False, allow_unicode=True)}---\n",
         f"# What {_inline(model)} writes from memory\n",
-        "Articles written by a language model without any source, starting from "
-        f"{_inline(walk.get('root_topic') or walk['seed'])} and following its own links. **Nothing in them is checked** but for "
+        f"Articles written by a language model without any source, {begun}. **Nothing in them is checked** but for "
         "what the table `claims` says; read them as what the model holds to be true.\n",
-        _facts(run, audits, licence),
+        _facts(run, identity, audits, licence),
         "## Tables\n",
         *(_columns(table, rows[table]) for table in rows),
         "## Private information\n",
         _filtered(private),
         "## Configuration\n",
-        f"```yaml\n{yaml.safe_dump(identity, sort_keys=False, allow_unicode=True)}```\n",
+        # Indented: no line of a value can end it, as it could end a fence.
+        indent(yaml.safe_dump(identity, sort_keys=False, allow_unicode=True), "    "),
     ]
     return "\n".join(lines)
 
@@ -180,21 +162,25 @@ def _inline(text: Any) -> str:
     return "".join(f"\\{c}" if c in "\\`*_[]<>|#&!$~" else c for c in line)
 
 
-def _facts(run: RunFolder, audits: Sequence[RunFolder], licence: str) -> str:
-    about = run.description()
-    walk = about["identity"]["run"]
+def _identity(run: RunFolder, private: Filter) -> Row:
+    identity: Row = run.description()["identity"]
+    return masked_value(identity) if private.policy == "mask" else identity
+
+
+def _facts(run: RunFolder, identity: Row, audits: Sequence[RunFolder], licence: str) -> str:
+    walk = identity["run"]
     told = {
-        "model": about["identity"]["engine"]["model"],
+        "model": identity["engine"]["model"],
         "mode": walk["mode"],
         "persona": walk["persona"],
         "prompting": walk["prompting"],
         "self-grounding": walk["self_grounding"],
         "licence": licence,
-        "llmpedia": about.get("versions", {}).get("llmpedia", "not told"),
+        "llmpedia": run.description().get("versions", {}).get("llmpedia", "not told"),
         "audits": len(audits),
         "fingerprint of the run": run.fingerprint(),
     }
-    return "".join(f"- {name}: {_inline(value)}\n" for name, value in told.items())
+    return "".join(f"- {name}: {_inline(value)}\n" for name, value in told.items() if value is not None)
 
 
 def _columns(table: str, rows: int) -> str:

@@ -1,10 +1,12 @@
 """A run as it may leave this machine: private information masked in every text, evidence without the texts of others."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 
+from llmpedia.entities.keys import canonical_key
 from llmpedia.site.private import masked
 from llmpedia.site.reader_tables import OpenTables, Row, WaveTables
 from llmpedia.store.runfolder import RunFolder
@@ -12,8 +14,11 @@ from llmpedia.store.runfolder import RunFolder
 # Names of things inside of the run, which other rows refer to.
 _REFERENCES = frozenset(
     "key fate visit tier outcome verdict completion outline_completion ner_completion arbitration_completion "
-    "claims_completion stage model finish_reason constraint sampling url fetched_at revision provider how".split()
+    "claims_completion stage model finish_reason sampling fetched_at revision provider how".split()
 )
+# The judge is asked about claims with the evidence in the question.
+_ASKED_WITH_EVIDENCE = "verdict"
+_LEFT_OUT = json.dumps([{"role": "user", "content": "(left out: it holds passages of the sources)"}])
 
 
 class MaskedTables(WaveTables):
@@ -26,16 +31,21 @@ class MaskedTables(WaveTables):
     def columns(self, table: str, wave: int, names: list[str]) -> pa.Table:
         """See :class:`WaveTables`."""
         rows = super().columns(table, wave, names)
-        if self._mask and "name" in names and rows.num_rows:
-            told = pa.array([None if name is None else masked(name)[0] for name in rows["name"].to_pylist()], pa.string())
-            rows = rows.set_column(rows.schema.get_field_index("name"), "name", told)
+        if not self._mask or "name" not in names:
+            return rows
+        told = [_masked_row(row) for row in rows.select([n for n in ("name", "key") if n in names]).to_pylist()]
+        for name in told[0] if told else ():
+            column = pa.array([row[name] for row in told], pa.string())
+            rows = rows.set_column(rows.schema.get_field_index(name), name, column)
         return rows
 
     def rows(self, table: str, wave: int, column: str, values: Sequence[Any]) -> list[Row]:
         """See :class:`WaveTables`."""
         found = super().rows(table, wave, column, values)
         if table == "evidence" and not self._with_evidence:
-            found = [row | {"sources": [source | {"text": ""} for source in row["sources"] or ()]} for row in found]
+            found = [row | {"sources": [source | {"text": None} for source in row["sources"] or ()]} for row in found]
+        if table == "completions" and not self._with_evidence:
+            found = [row | {"messages": _LEFT_OUT} if row["stage"] == _ASKED_WITH_EVIDENCE else row for row in found]
         return [_masked_row(row) for row in found] if self._mask else found
 
 
@@ -45,12 +55,16 @@ def tables_for_release(mask: bool, with_evidence: bool) -> OpenTables:
 
 
 def _masked_row(row: Row) -> Row:
-    return {name: value if name in _REFERENCES else _masked(value) for name, value in row.items()}
+    told = {name: value if name in _REFERENCES else masked_value(value) for name, value in row.items()}
+    if "key" in row and "name" in row and told["name"] != row["name"]:  # links of the masked texts are looked up by it
+        told["key"] = canonical_key(told["name"])
+    return told
 
 
-def _masked(value: Any) -> Any:
+def masked_value(value: Any) -> Any:
+    """The same with every text in it masked."""
     if isinstance(value, str):
         return masked(value)[0]
     if isinstance(value, list):
-        return [_masked(item) for item in value]
+        return [masked_value(item) for item in value]
     return _masked_row(value) if isinstance(value, dict) else value

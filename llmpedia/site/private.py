@@ -97,7 +97,9 @@ _DATED = re.compile(r"\d{4}([ /.-]\d{2,4})+|\d{1,2}([ /.-])\d{1,2}\2\d{4}")
 _CARD_STARTS = re.compile(r"4|5[1-5]|2[2-7]|3[47]|36|38|30[0-5]|6(?:011|4[4-9]|5)|35|62")
 _NAMED_DIGITS = 6
 _BEFORE = 40
-_MASKS = {"email": "[e-mail]", "phone": "[phone]", "address": "[address]", "id_number": "[id number]"}
+# Not in square brackets: they would end the link or the JSON list that they stand in.
+_MASKS = {"email": "(e-mail)", "phone": "(phone)", "address": "(address)", "id_number": "(id number)"}
+_ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|["\\/bfnrt])')
 
 
 @dataclass(frozen=True)
@@ -113,21 +115,28 @@ class PrivateHit:
 def private_hits(text: str) -> list[PrivateHit]:
     """What of a text is private, in order, none inside another: the earlier kind in this module's list wins."""
     found: list[PrivateHit] = []
+    plain = _ESCAPE.sub(_unescaped, text) if "\\" in text else text
     for kind, spans in _KINDS:
-        for start, end in spans(text):
+        for start, end in spans(plain):
             if all(end <= hit.start or hit.end <= start for hit in found):
                 found.append(PrivateHit(kind, start, end, text[start:end]))
     return sorted(found, key=lambda hit: hit.start)
 
 
 def masked(text: str) -> tuple[str, list[PrivateHit]]:
-    """The text with each hit replaced by its kind in brackets, and the hits."""
+    """The text with each hit replaced by its kind in parentheses, and the hits."""
     hits = private_hits(text)
     out, at = [], 0
     for hit in hits:
         out += [text[at : hit.start], _MASKS[hit.kind]]
         at = hit.end
     return "".join([*out, text[at:]]), hits
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    """What an escape of JSON stands for, as long as the escape itself: letters of it would hide what begins behind them."""
+    char = chr(int(escape[1], 16)) if escape[1] else "\n" if escape[0] == "\\n" else " "
+    return char + "x" * 5 if char.isalpha() else char.rjust(len(escape[0]))
 
 
 def _emails(text: str) -> Iterator[tuple[int, int]]:

@@ -88,7 +88,7 @@ RELEASED: dict[str, pa.Schema] = {
 _TEXTS = {
     "articles": ("title", "aliases", "outline", "wikitext", "text", "lead"),
     "entities": ("name", "sentence"),
-    "claims": ("title", "claim", "explanation"),
+    "claims": ("title", "claim", "explanation", "sources"),
     "completions": ("messages", "text", "error"),
 }
 

@@ -163,11 +163,14 @@ def drawn(run: SiteRun, desk: Desk) -> list[Draw]:
     found = []
     for name in desk.names():
         match = _NAME.fullmatch(name.removeprefix(f"{run.name}."))
-        if match and name.startswith(f"{run.name}.") and match[1] in audits:
-            numbers = [int(n) for n in match[3].split("-")]
-            all_numbers = tuple(numbers if len(numbers) > 1 else numbers * len(LABELS))
-            found.append(Draw(audits[match[1]], match[2], all_numbers, int(match[4]), bool(match[5])))
-    return [draw for draw in found if (desk.folder / _sheet_name(run, draw)).exists()]  # not 033 for 33
+        if match is None or match[1] not in audits:
+            continue
+        numbers = tuple(int(n) for n in match[3].split("-"))
+        all_numbers = numbers if len(numbers) > 1 else numbers * len(LABELS)
+        draw = Draw(audits[match[1]], match[2], all_numbers, int(match[4]), bool(match[5]))
+        if _sheet_name(run, draw) == name:  # neither another run's, nor 033 for 33
+            found.append(draw)
+    return found
 
 
 def open_sheet(run: SiteRun, desk: Desk, key: str, to: Addresses) -> AuditSheet | None:

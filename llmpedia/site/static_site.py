@@ -4,7 +4,6 @@ Several processes render, each with the runs opened for itself; what a page hold
 same however many there are.
 """
 
-import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
@@ -17,18 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from llmpedia.errors import EngineError, InputError
+from llmpedia.errors import EngineError
 from llmpedia.site import static_addresses as at
 from llmpedia.site import trace, views
 from llmpedia.site.catalogue import NONE
 from llmpedia.site.charts import charts_page, counted
 from llmpedia.site.compare import compare_page, written_there
-from llmpedia.site.masked import tables_for_release
+from llmpedia.site.masked import masked_value, tables_for_release
 from llmpedia.site.neighbourhood import graph_page
 from llmpedia.site.pages import STATIC, rendered
 from llmpedia.site.reader import SiteRun, open_runs
 from llmpedia.site.static_addresses import StaticAddresses
 from llmpedia.site.unwritten import unwritten_page
+from llmpedia.site.whole import need_free, new_folder
 
 PARTS = ("trace", "graph", "compare")
 """Pages that an article may have beside it: what stands behind it, its neighbourhood, other runs on the subject."""
@@ -71,14 +71,18 @@ def write_site(settings: StaticSettings, out: Path, progress: Callable[[int, int
         InputError: something is there already, or a run cannot be read.
         EngineError: the search index cannot be made.
     """
-    if out.exists():
-        raise InputError(f"--out {out}: is there already; give a new path, or move it away")
-    made = out.with_name(f"{out.name}.part")
-    shutil.rmtree(made, ignore_errors=True)
-    made.mkdir(parents=True)
+    need_free(out)
+    runs = opened(settings)
+    with new_folder(out) as made:
+        pages = _write_site(settings, runs, made, progress)
+    for run in runs:
+        run.close()
+    return pages
+
+
+def _write_site(settings: StaticSettings, runs: Sequence[SiteRun], made: Path, progress: Callable[[int, int], None]) -> int:
     shutil.copytree(STATIC, made / "static")
     (made / ".nojekyll").write_bytes(b"")  # hosts that run Jekyll would leave out names that begin with an underscore
-    runs = opened(settings)
     pages = _few_pages(settings, runs, made)
     tasks = [task for run in runs for task in _tasks(settings, run, made)]
     total = pages + sum(len(task.numbers) for task in tasks)
@@ -88,8 +92,6 @@ def write_site(settings: StaticSettings, out: Path, progress: Callable[[int, int
             progress(pages, max(pages, total))
     for run in runs:
         _index(made / at.run_file(run.name).rpartition("/")[0])
-        run.close()
-    os.replace(made, out)
     return pages
 
 
@@ -98,6 +100,8 @@ def opened(settings: StaticSettings) -> list[SiteRun]:
     """The runs of a site, opened once in a process."""
     runs = open_runs(settings.uris, settings.audits, tables_for_release(settings.mask, settings.evidence))
     for run in runs:
+        if settings.mask:
+            run.description, run.title = masked_value(run.description), masked_value(run.title)
         run.gather_links()
     return runs
 
@@ -162,7 +166,7 @@ def _pages(runs: Sequence[SiteRun]) -> Iterator[tuple[str, str, Context]]:
         yield "index.html", "home.html", views.home_page(runs[0])
     else:
         yield "index.html", "start.html", views.start_page(runs)
-    yield "404.html", "message.html", {"title": "Not found", "told": "There is no page at this address.", "run": None}
+    yield "404.html", "lost.html", {}
     for run in runs:
         yield at.run_file(run.name), "home.html", views.home_page(run)
         yield at.search_file(run.name), "search.html", views.search_page(run, "", [], None)

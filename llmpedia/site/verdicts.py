@@ -33,7 +33,9 @@ _MOST_CHARS = 400_000  # of one source; what comes later is not searched for a p
 
 @dataclass(frozen=True)
 class Passage:
-    """``href`` is null where the address is none that a link may lead to. ``text`` is null where no word agrees."""
+    """``href`` is null where the address is none that a link may lead to. ``text`` is null where no word agrees, and where the
+    source's text is ``left_out``.
+    """
 
     title: str
     href: str | None
@@ -41,6 +43,7 @@ class Passage:
     revision: str | None
     fetched_at: str
     text: str | None
+    left_out: bool
 
 
 @dataclass(frozen=True)
@@ -138,13 +141,14 @@ def _ruling(row: Row, n: int, passages: list[list[Passage]], outcome: str | None
 
 def _passages(source: Row, claims: Sequence[str]) -> list[Passage]:
     """For each claim, this source with the passage that bears most on it."""
-    pieces = [p.text.strip() for p in cut_passages(source["text"][:_MOST_CHARS], _PASSAGE_WORDS, _PASSAGE_CHARS)]
+    pieces = [p.text.strip() for p in cut_passages((source["text"] or "")[:_MOST_CHARS], _PASSAGE_WORDS, _PASSAGE_CHARS)]
     return [_passage(source, pieces[ranked[0]] if ranked else None) for ranked in rankings(pieces, claims)]
 
 
 def _passage(source: Row, text: str | None) -> Passage:
     url = source["url"] or ""
-    return Passage(source["title"] or url, safe_link(url), url, source["revision"], source["fetched_at"] or "", text)
+    told = (source["revision"], source["fetched_at"] or "")
+    return Passage(source["title"] or url, safe_link(url), url, *told, text, source["text"] is None)
 
 
 def safe_link(url: str) -> str | None:

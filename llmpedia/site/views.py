@@ -225,7 +225,12 @@ def tabs(run: SiteRun, entity: Entity, others: Sequence[SiteRun], to: Addresses,
     other = next((o for o in others if (n := o.number_of(entity.name)) is not None and _written(o, n)), None)
     if other is not None:
         hrefs["compare"] = ("Compare", to.compare(*at, other.name))
-    return [Tab(label, href, name == here) for name, (label, href) in hrefs.items() if href is not None]
+    article = to.article(*at)  # is also the address of what a static site was made without
+    return [
+        Tab(label, href, name == here)
+        for name, (label, href) in hrefs.items()
+        if href is not None and (name == "article" or href != article)
+    ]
 
 
 def _written(run: SiteRun, number: int) -> bool:

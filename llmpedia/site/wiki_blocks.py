@@ -67,8 +67,8 @@ class Blocks:
         first = line[:1]
         if first == "\x02" and (token := TOKEN.fullmatch(line)) and token[1] in "BP":
             return self._part(token[1], int(token[2])), 1
-        if first == "=" and (heading := HEADING.fullmatch(line)):
-            return [Title(len(heading[1]), self._inline.runs(heading[2]))], 1
+        if first == "=" and (heading := HEADING.fullmatch(line)) and (words := self._inline.runs(heading[2])):
+            return [Title(len(heading[1]), words)], 1
         if first in "-*_" and first and (rule := _RULE.fullmatch(line)):
             return [Rule(), *self._paragraph([rule[1]] if rule[1] else [])], 1
         if first == "#" and (title := self._markdown_heading(lines, at)):
