@@ -240,6 +240,7 @@ def _status(args: argparse.Namespace) -> int:
 def _report(args: argparse.Namespace) -> int:
     from llmpedia.analysis.formats import as_text
     from llmpedia.analysis.funnel import funnel_tables
+    from llmpedia.analysis.systems import run_names
     from llmpedia.analysis.usage import usage_table
 
     runs = _walks(args.run_uris)
@@ -247,7 +248,9 @@ def _report(args: argparse.Namespace) -> int:
         return _write_report(runs, args)
     if args.encoder or args.review:
         raise InputError("--encoder, --review: are for the report that --out writes; give --out DIR as well")
-    tables = {**funnel_tables(runs), "usage": [row for run in runs for row in usage_table(run)]}
+    named = zip(run_names([run.uri for run in runs]), runs, strict=True)
+    usage = [{**row, "run": name} for name, run in named for row in usage_table(run)]
+    tables = {**funnel_tables(runs), "usage": usage}
     for name, rows in tables.items():
         print(as_text(name, rows))
     return EXIT_DONE

@@ -52,7 +52,8 @@ def _browse(args: argparse.Namespace) -> int:
             print(f"{run.name}: {run.title}, {run.totals()['articles']:,} articles")
             for note in run.notes:
                 print(f"note: {note}")
-        address = f"http://{args.host}:{listening.getsockname()[1]}"
+        host = f"[{args.host}]" if ":" in args.host else args.host
+        address = f"http://{host}:{listening.getsockname()[1]}"
         if desk is None:
             print("note: no review, as others than this machine may ask; --allow-review has it, and lets them write sheets")
         else:
@@ -97,7 +98,7 @@ def _listening(host: str, port: int) -> socket.socket:
         ConfigError: it cannot be had.
     """
     try:
-        return socket.create_server((host, port))
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except (OSError, OverflowError) as e:
         why = e.strerror if isinstance(e, OSError) else e
         raise ConfigError(f"--host {host} --port {port}: cannot be listened on ({why}); give another --port") from e

@@ -37,18 +37,25 @@ def visits():
     return rows
 
 
-def write(folder, change=None):
-    """An audit of three articles; ``change`` may spoil the tables of wave 1 before they are committed."""
+def write(folder, change=None, of=None, sampled=3):
+    """An audit of three articles; ``change`` may spoil the tables of wave 1 before they are committed.
+
+    ``of``: the run it is about; ``sampled``: articles drawn, of which three are audited.
+    """
+    names = [*TEXTS, *(f"More {n}" for n in range(sampled - len(TEXTS)))]
     sample = [
         {"position": n, "subject_id": n, "name": name, "hop": n, "strata": ["random"], "run_wave": 0}
-        for n, name in enumerate(TEXTS)
+        for n, name in enumerate(names)
     ]
-    tables = audit_tables(tuple(sample), visits(), 0)
+    tables = audit_tables(tuple(sample[: len(TEXTS)]), visits(), 0)
     if change:
         rows = {name: made.to_pylist() for name, made in tables.items()}
         change(rows)
         tables = {name: table(name, found) for name, found in rows.items()}
-    audit = RunFolder.create_or_open(str(folder), {**description(), "prompts": {}})
+    audited = {"run": of.uri, "waves": len(of.manifests), "last_manifest": of.manifests[-1].sha256} if of else {}
+    own = description()
+    own["audited"] |= audited
+    audit = RunFolder.create_or_open(str(folder), {**own, "prompts": {}})
     with Lease(audit.folder) as lease:
         first = {"sample": table("sample", sample)}
         audit.commit(lease, first, {**facts_of(first, None), "notes": []})

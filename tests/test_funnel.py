@@ -1,10 +1,13 @@
 """llmpedia/analysis/funnel.py: tables that follow from fates, by hand-counted runs."""
 
+from xml.etree import ElementTree
+
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 from builders import Child, Corpus, Visit, one_line
 
+from llmpedia.analysis.drawing import write_figures
 from llmpedia.analysis.formats import as_text as render
 from llmpedia.analysis.formats import write_tables
 from llmpedia.analysis.funnel import funnel_part, funnel_tables
@@ -252,3 +255,46 @@ def test_a_band_that_is_not_known_is_not_drawn_as_all(tmp_path):
     (axes, *_) = funnel_part(systems_of([corpus.run], [])).figures["figure_14_survival_by_hop_run"].axes
     drawn = [path.vertices for path in axes.collections[0].get_paths()]
     assert all(len(vertices) == 0 or not (vertices[:, 1] == 0).any() for vertices in drawn)
+
+
+def _legend_of(figure):
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_no_run_is_left_out_of_a_legend(tmp_path):
+    """matplotlib leaves out labels that begin with an underscore."""
+    runs = [Corpus(tmp_path / name).seed("Root").walk(Visit("Root", [Child("A")])).run for name in ("_mine", "other")]
+    figures = funnel_part(systems_of(runs, [])).figures
+    assert [_legend_of(figures[name]) for name in ("figure_06_counts", "figure_08_candidates_by_hop")] == [["_mine", "other"]] * 2
+
+
+def test_long_names_leave_room_for_what_is_drawn(tmp_path):
+    """Four columns of them were wider than the figure, and its axes were squeezed to nothing."""
+    runs = [Corpus(tmp_path / f"us-civil-rights-model-{n}-scientific_neutral").seed("Root").run for n in range(8)]
+    figure = funnel_part(systems_of(runs, [])).figures["figure_06_counts"]
+    figure.canvas.draw()
+    width, height = figure.get_size_inches()
+    drawn = figure.axes[0].get_position()
+    assert (drawn.width * width > 5, drawn.height * height > 2) == (True, True)
+    assert figure.legends[0].get_window_extent().width <= figure.bbox.width
+
+
+def test_two_runs_never_share_a_file(tmp_path):
+    places = ("x/r", "y/r", "x-r")
+    runs = [Corpus(tmp_path / place).seed("Root").run for place in places]
+    figures = funnel_part(systems_of(runs, [])).figures
+    assert len([name for name in figures if name.startswith("figure_11")]) == 3
+
+
+def test_runs_beyond_the_eighth_are_told_to_be_in_no_figure(tmp_path):
+    runs = [Corpus(tmp_path / f"r{n}").seed("Root").run for n in range(9)]
+    (row,) = [row for row in funnel_part(systems_of(runs, [])).missing if row["what"] == "figures: 1 more runs"]
+    assert row["command"] == f"llmpedia report {runs[8].uri} --out OTHER_DIR"
+
+
+def test_a_name_that_xml_cannot_hold_makes_a_sound_svg(tmp_path):
+    twins = [Child("a", "duplicate", "Bell\x07\ufffe")]
+    run = Corpus(tmp_path / "run").seed("Bell\x07\ufffe").walk(Visit("Bell\x07\ufffe", twins)).run
+    figure = funnel_part(systems_of([run], [])).figures["figure_17_absorbers_run"]
+    svg = next(path for path in write_figures({"absorbers": figure}, tmp_path) if path.suffix == ".svg")
+    assert "Bell" in "".join(ElementTree.parse(svg).getroot().itertext())

@@ -12,7 +12,7 @@ from builders import Child, Corpus, Visit, three_waves
 from test_audit_verify import write as write_audit
 
 from llmpedia.analysis.page import Part, write_report
-from llmpedia.analysis.report import audits_of, report, write_runs_report
+from llmpedia.analysis.report import _with_command, audits_of, report, write_runs_report
 from llmpedia.cli import main
 from llmpedia.errors import EXIT_BAD_INPUT
 from llmpedia.store.runfolder import RunFolder
@@ -27,7 +27,7 @@ def folder(tmp_path_factory):
 def runs(folder):
     """Two runs of one name, the first with an audit and one that was only begun."""
     first = three_waves(folder / "a" / "walk").run
-    write_audit(folder / "a" / "walk" / "audits" / "mine")
+    write_audit(folder / "a" / "walk" / "audits" / "mine", of=first)
     begun = RunFolder.create_or_open(str(folder / "a" / "walk" / "audits" / "begun"), {"kind": "audit", **_NOTHING})
     other = Corpus(folder / "b" / "walk").seed("Root").walk(Visit("Root", [Child("Left"), Child("<b>&", "ner_rejected")]))
     assert begun.last_wave == -1
@@ -106,6 +106,47 @@ def test_an_audit_that_has_judged_nothing_is_told_and_left_out(runs):
     audits, idle = audits_of(runs)
     assert [audit.uri.rpartition("/")[2] for audit in audits] == ["mine"]
     assert [(row["what"].rpartition("/")[2], row["command"].endswith("--name begun")) for row in idle] == [("begun", True)]
+
+
+def test_an_audit_of_another_run_is_told_and_left_out(tmp_path):
+    """Copied into the folder: its verdicts would stand beside the articles of a run they say nothing of."""
+    run = three_waves(tmp_path / "run").run
+    write_audit(tmp_path / "run" / "audits" / "foreign", of=Corpus(tmp_path / "other").seed("Other").run)
+    audits, lacking = audits_of([run])
+    assert audits == []
+    assert [row["reason"] for row in lacking] == ["it is an audit of another run"]
+
+
+def test_an_audit_that_is_not_done_is_used_and_told(tmp_path):
+    run = three_waves(tmp_path / "run").run
+    write_audit(tmp_path / "run" / "audits" / "half", of=run, sampled=9)
+    audits, (row,) = audits_of([run])
+    assert [audit.uri.rpartition("/")[2] for audit in audits] == ["half"]
+    assert row["reason"] == "it has audited 3 of 9 articles; the tables are of these"
+    assert row["command"].endswith("--name half")
+
+
+def test_an_audit_that_was_ended_before_its_first_file_ends_no_report(tmp_path):
+    run = three_waves(tmp_path / "run").run
+    (tmp_path / "run" / "audits" / "begun").mkdir(parents=True)
+    (tmp_path / "run" / "audits" / "begun" / "lease.json").write_text("{}")
+    audits, (row,) = audits_of([run])
+    assert (audits, row["reason"]) == ([], "it has audited nothing yet")
+
+
+def test_what_no_command_would_make_has_none():
+    assert _with_command({"table": "table_23_significant", "what": "all", "reason": "none is"})["command"] is None
+
+
+def test_lines_of_table_6_name_their_run_and_audit(written, folder):
+    rows = pq.read_table(folder / "out" / "table_06_hops.parquet").to_pylist()
+    assert {(row["run"], row["audit"]) for row in rows} == {("a/walk", "mine")}
+
+
+def test_printed_usage_names_runs_as_the_funnel_does(runs, capsys):
+    assert main(["report", *(run.uri for run in runs)]) == 0
+    usage = capsys.readouterr().out.partition("\nusage")[2]
+    assert ("a/walk" in usage, "b/walk" in usage) == (True, True)
 
 
 def test_without_audits_all_their_tables_are_missing(tmp_path):

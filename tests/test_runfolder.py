@@ -164,7 +164,7 @@ def test_a_run_of_other_settings_is_refused_with_the_setting_and_both_values(tmp
     Corpus(tmp_path / "run", make_config(**{section: {key: was}})).seed("Root")
     with pytest.raises(InputError) as caught:
         RunFolder.create_or_open(str(tmp_path / "run"), describe_run(make_config(**{section: {key: now}})))
-    one_line(caught, tmp_path / "run", f"{section}.{key} was {was!r}, is {now!r}", "--run")
+    one_line(caught, tmp_path / "run", f"{section}.{key} was {was!r}, is {now!r}", "give another folder")
 
 
 @pytest.mark.parametrize("what", ["seeds", "prompts"])
@@ -174,7 +174,7 @@ def test_a_run_of_other_seeds_or_prompts_is_refused(tmp_path, what):
     other[what] = ["Other"] if what == "seeds" else {**other[what], "general/outline": "0"}
     with pytest.raises(InputError) as caught:
         RunFolder.create_or_open(str(tmp_path / "run"), other)
-    one_line(caught, what[:-1], "give another --run folder")
+    one_line(caught, what[:-1], "give another folder")
 
 
 def with_titles(path, titles) -> dict:

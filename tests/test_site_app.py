@@ -562,6 +562,12 @@ def test_a_port_that_is_taken_is_named_in_one_line():
     one_line(caught, f"--port {port}", "give another --port")
 
 
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
+def test_it_can_listen_on_the_other_loopback_address():
+    with _listening("::1", 0) as listening, socket.create_connection(("::1", listening.getsockname()[1])):
+        pass
+
+
 def test_a_folder_that_is_no_run_ends_the_command(tmp_path, capsys):
     assert main(["browse", str(tmp_path), "--port", "0"]) == EXIT_BAD_INPUT
     assert str(tmp_path) in capsys.readouterr().err

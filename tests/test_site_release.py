@@ -236,3 +236,14 @@ def test_two_runs_are_set_beside_each_other(corpus, tmp_path):
     assert "1901" in (tmp_path / "site/r/run/compare/other/0-root.html").read_text()
     assert not (tmp_path / "site/r/run/compare/other/1-left.html").exists()
     test_every_link_of_every_page_is_relative_and_leads_to_a_file_and_a_place_in_it(tmp_path / "site")
+
+
+def test_a_subject_that_failed_in_one_run_has_no_link_to_a_comparison(tmp_path):
+    for name, error in (("one", "refusal"), ("two", None)):
+        corpus = Corpus(tmp_path / name).seed("Root")
+        corpus.walk(Visit("Root", [Child("Left")])).walk(Visit("Left", error=error))
+    both = StaticSettings((str(tmp_path / "one"), str(tmp_path / "two")), (), True, PARTS, False, 1)
+    write_site(both, tmp_path / "site", lambda *_: None)
+    assert "compare/" not in (tmp_path / "site/r/one/a/1-left.html").read_text()
+    assert "compare/" in (tmp_path / "site/r/one/a/0-root.html").read_text()
+    test_every_link_of_every_page_is_relative_and_leads_to_a_file_and_a_place_in_it(tmp_path / "site")

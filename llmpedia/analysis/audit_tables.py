@@ -238,7 +238,7 @@ def _hops(findings: Findings, missing: Rows) -> Rows:
     """
     table = "table_06_hops"
     by_hop = [r for r in findings.summaries if (r["by"], r["sample"]) == ("sample+hop+tier", "hop")]
-    by_hop.sort(key=lambda r: (str(r.get("model")), TIERS.index(r["tier"]), r["hop"]))
+    by_hop.sort(key=lambda r: (*(str(r.get(k)) for k in ("model", "run", "audit")), TIERS.index(r["tier"]), r["hop"]))
     parts = {
         "hops": by_hop,
         "random": [r for r in findings.summaries if (r["by"], r["sample"]) == ("sample+tier", "random")],
@@ -251,7 +251,7 @@ def _hops(findings: Findings, missing: Rows) -> Rows:
         _miss(missing, table, part, _NO_PART[part])
     return [
         {
-            **{k: r[k] for k in ("model", "topic", "persona") if r.get(k) is not None},
+            **{k: r[k] for k in ("run", "audit", "model", "topic", "persona") if r.get(k) is not None},
             "bucket": f"hop {r['hop']}" if part == "hops" else part,
             "tier": r["tier"],
             "found": r["found"],

@@ -53,8 +53,14 @@ def cost_part(systems: Sequence[System]) -> Part:
         stages += stage_costs(job.run, job.job, job.articles, usage_table(job.folder), told["gpu_hours"])
         missing += _untold(job, told, [row for row in stages if (row["run"], row["job"]) == (job.run, job.job)])
     if not stages:
-        missing.append({"table": _STAGES, "what": "table", "reason": "no run has asked a model for anything yet"})
-    figures = {_FIGURE: _figure(stages)} if stages else {}
+        row = {"table": _STAGES, "what": "table", "reason": "no run has asked a model for anything yet"}
+        missing.append({**row, "command": "llmpedia materialize CONFIG --run RUN"})
+    jobs = list(dict.fromkeys((row["run"], row["job"]) for row in stages))
+    if len(jobs) > _MOST_BARS:
+        reason = f"it tells at most {_MOST_BARS} jobs apart, and these are the first ones"
+        lacking = {"table": _STAGES, "what": f"figure: {len(jobs) - _MOST_BARS} more jobs", "reason": reason}
+        missing.append({**lacking, "command": "llmpedia report SOME_OF_THE_RUNS --out OTHER_DIR"})
+    figures = {_FIGURE: _figure(stages, jobs[:_MOST_BARS])} if stages else {}
     return Part({_STAGES: stages, _TIME: times}, missing, _TITLES, figures, {_STAGES: list(figures)}, "Cost")
 
 
@@ -158,9 +164,8 @@ def _again(job: _Job) -> str:
     return "llmpedia materialize CONFIG --run NEW_RUN" if job.job == "walk" else "llmpedia audit RUN --name NEW_NAME"
 
 
-def _figure(rows: Rows) -> "Figure":
-    """Completion tokens an article: a cluster a stage, a bar a job; of more than eight, the first ones."""
-    jobs = list(dict.fromkeys((row["run"], row["job"]) for row in rows))[:_MOST_BARS]
+def _figure(rows: Rows, jobs: Sequence[tuple[str, str]]) -> "Figure":
+    """Completion tokens an article: a cluster a stage, a bar a job."""
     stages = list(dict.fromkeys(row["stage"] for row in rows if row["stage"] != _ALL))
     bars = []
     for run, job in jobs:

@@ -5,6 +5,7 @@ The same rows give the same bytes: no date, no version, no random ids, and no se
 
 import math
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +22,7 @@ LINES = ("-", "--", ":", "-.")
 SHADES = ("#7fb3d5", "#f3c9a5", "#b9d3a0", "#d7bfe0", "#efe0a0", "#f4f4f4", "#9aa7b1", "#d98d7a")
 EDGE: dict[str, Any] = {"edgecolor": "#222222", "linewidth": 0.4}
 HATCHES = ("", "///", "...", "xx", "--", "\\\\\\", "++", "oo")
-_LONGEST = 48  # characters of a name
+_LONGEST, _LONGEST_KEY = 48, 72  # characters of a name at an axis, and in a legend above
 _DPI = 144
 _KEY, _CHARACTER, _LINE = 0.8, 0.08, 0.2  # inches that a legend's key, a character and a line of it take
 # What no XML may hold, and so no SVG.
@@ -29,10 +30,14 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def write_figures(figures: Mapping[str, "Figure"], folder: Path) -> list[Path]:
-    """Each figure as ``NAME.svg`` and ``NAME.png``; the files written."""
+    """Each figure as ``NAME.svg`` and ``NAME.png``; the files written.
+
+    matplotlib's font lacks some scripts: their letters are boxes in the PNG, and themselves in the SVG, whose text stays text.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
-    with look():
+    with look(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
         for name, figure in figures.items():
             for form, metadata in (("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})):
                 paths.append(folder / f"{name}.{form}")
@@ -68,10 +73,10 @@ def cut(text: Any, longest: int) -> str:
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
-def shown_name(text: Any) -> str:
+def shown_name(text: Any, longest: int = _LONGEST) -> str:
     """In one line, short, and with no dollar sign that would begin a formula. Names of a grid differ at their ends: both stay."""
-    line, half = _line(text), _LONGEST // 2
-    short = line if len(line) <= _LONGEST else f"{line[: half - 1]}…{line[-half:]}"
+    line, half = _line(text), longest // 2
+    short = line if len(line) <= longest else f"{line[: half - 1]}…{line[-half:]}"
     return short.replace("$", r"\$")
 
 
@@ -116,7 +121,15 @@ def grouped_bars(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], 
     for number, row in enumerate(rows):
         places = [n + (number - (len(rows) - 1) / 2) * width for n in range(len(columns))]
         heights = [drawn_value(row[c]) if row[c] or not log else float("nan") for c in columns]
-        axes.bar(places, heights, width, label=shown_name(row["run"]), color=SHADES[number], hatch=HATCHES[number], **EDGE)
+        axes.bar(
+            places,
+            heights,
+            width,
+            label=shown_name(row["run"], _LONGEST_KEY),
+            color=SHADES[number],
+            hatch=HATCHES[number],
+            **EDGE,
+        )
     axes.set_xticks(range(len(columns)), list(columns.values()))
     if log:
         axes.set_yscale("log")

@@ -50,6 +50,7 @@ _TITLES = {
     "top_absorbing_entities": "Entities that absorbed most aliases",
     "table_19_queue_insert": "Losses between acceptance and queue",
 }
+_WALK = "llmpedia materialize CONFIG --run RUN"
 
 
 def funnel_tables(runs: Sequence[RunFolder]) -> dict[str, Rows]:
@@ -59,20 +60,22 @@ def funnel_tables(runs: Sequence[RunFolder]) -> dict[str, Rows]:
 
 def funnel_part(systems: Sequence[System]) -> "Part":
     """The tables with their figures, of those that are walks; an imported encyclopedia has no candidates."""
-    from llmpedia.analysis.funnel_figures import FIGURES_OF, funnel_figures
+    from llmpedia.analysis.funnel_figures import FIGURES_OF, MOST_RUNS, funnel_figures
     from llmpedia.analysis.page import Part
 
     walks = [system for system in systems if is_walk(system.run)]
     if not walks:
-        return Part({}, [{"table": name, "what": "table, figures", "reason": "no run is a walk"} for name in _TITLES])
+        row = {"what": "table, figures", "reason": "no run is a walk", "command": _WALK}
+        return Part({}, [{"table": name, **row} for name in _TITLES])
     tables = _tables([count(system.run, system.name) for system in walks])
     figures = funnel_figures(tables)
     figures_of = {table: [f for f in figures if f.startswith(prefixes)] for table, prefixes in FIGURES_OF.items()}
-    missing = [
-        {"table": name, "what": "table", "reason": "no run has committed what it is made of"}
-        for name, rows in tables.items()
-        if not rows
-    ]
+    row = {"what": "table", "reason": "no run has committed what it is made of", "command": _WALK}
+    missing = [{"table": name, **row} for name, rows in tables.items() if not rows]
+    if undrawn := [system.run.uri for system in walks[MOST_RUNS:]]:
+        reason = f"a figure tells at most {MOST_RUNS} runs apart, and these are the first ones"
+        lacking = {"table": "table_03_funnel", "what": f"figures: {len(undrawn)} more runs", "reason": reason}
+        missing.append({**lacking, "command": f"llmpedia report {' '.join(undrawn)} --out OTHER_DIR"})
     return Part(tables, missing, _TITLES, figures, figures_of, "Sanitization funnel")
 
 

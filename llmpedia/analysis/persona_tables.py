@@ -61,7 +61,8 @@ def personas_part(runs: Sequence[RunFolder], audits: Sequence[RunFolder]) -> Par
     }
     figures = persona_figures(tables["table_22_framing"], _effects([t for t in tests if t["significant"]], lexicons))
     shown_above = {"table_22_framing": ("persona_hits",), "table_28_topics": ("persona_effects",)}
-    absent = [*missing, *without, *_absent(tables, cells, lexicons)]
+    other = {"command": "llmpedia materialize CONFIG --run OTHER_RUN --set run.persona=OTHER_PERSONA"}
+    absent = [*missing, *(other | row for row in without), *_absent(tables, cells, lexicons)]
     return Part(tables, absent, _TITLES, figures, shown_above, "Personas")
 
 

@@ -101,7 +101,8 @@ def grouped(runs: Sequence[RunFolder]) -> tuple[dict[Setting, dict[str, RunFolde
         taken = found[setting].setdefault(persona, run)
         if taken is not run:
             reason = f"{taken.uri} has the same model, topic, persona and settings, and is used; report them apart"
-            missing.append({"table": "persona_cells", "what": run.uri, "reason": reason})
+            row = {"table": "persona_cells", "what": run.uri, "reason": reason}
+            missing.append({**row, "command": f"llmpedia report {run.uri} OTHER_PERSONAS --out OTHER_DIR"})
     return {setting: dict(sorted(found[setting].items())) for setting in sorted(found)}, missing
 
 

@@ -16,9 +16,10 @@ from llmpedia.analysis.hops import TABLE as HOPS
 from llmpedia.analysis.hops import hops_part
 from llmpedia.analysis.page import Part, write_report
 from llmpedia.analysis.systems import System, systems_of
+from llmpedia.audit.folder import open_audit
 from llmpedia.audit.review import Agreement
 from llmpedia.audit.similarity import Encoder
-from llmpedia.store.runfolder import RunFolder
+from llmpedia.store.runfolder import RUN_FILE, RunFolder
 
 Row = dict[str, Any]
 Rows = list[Row]
@@ -45,20 +46,20 @@ _AUDIT_TITLES = {
 # Names that would say too little beside other analyses.
 _RENAMED = {"outcomes": "audit_outcomes", "summaries": "audit_summaries", "funnel": "audit_funnel", "usage": "audit_usage"}
 _AUDITS = "audits"  # stands for a table where a whole audit is missing
-_GRID, _TITLES = "llmpedia grid configs/ablation.yaml", "llmpedia audit RUN --name titles --set sample.titles=FILE"
+_CONTACT = "wikipedia.contact=ADDRESS"  # whom Wikimedia is told; the files that come with us name nobody
+_AUDIT, _SHEET = f"llmpedia audit RUN --set {_CONTACT}", "llmpedia audit sample-for-review AUDIT --out FILE"
+_GRID = f"llmpedia grid configs/ablation.yaml --set audit.{_CONTACT}"
+_TOPICS = f"llmpedia grid configs/topics/all.yaml --out runs/topics --set audit.{_CONTACT}"
 _COMMANDS = {
     "table_02_ablation": _GRID,
-    "table_04_topics": "llmpedia grid configs/topics/TOPIC.yaml",
-    "table_05_models": f"{_TITLES}, for each run",
-    HOPS: "llmpedia audit RUN --name hops --set sample.hop_whole=1 --set sample.frontier=200",
-    "hop_intervals": "llmpedia audit RUN --name hops --set sample.hop_whole=1",
-    "table_07_trap": _TITLES,
+    "table_04_topics": _TOPICS,
+    HOPS: f"{_AUDIT} --name hops --set sample.hop_whole=1 --set sample.frontier=200",
+    "hop_intervals": f"{_AUDIT} --name hops --set sample.hop_whole=1",
     "table_08_ablation_full": _GRID,
-    "table_11_agreement": "llmpedia audit sample-for-review AUDIT --out FILE; llmpedia report RUN --out DIR --review FILE",
-    "table_20_personas": "llmpedia grid configs/topics/TOPIC.yaml",
-    _AUDITS: "llmpedia audit RUN",
+    "table_11_agreement": f"{_SHEET}; llmpedia report RUN --out DIR --review FILE",
+    "table_20_personas": _TOPICS,
+    _AUDITS: _AUDIT,
 }
-_OTHERS = "llmpedia materialize CONFIG --run RUN"
 
 
 def report(runs: Sequence[RunFolder], encode: Encoder | None, reviews: Mapping[str, Agreement]) -> list[Part]:
@@ -92,18 +93,36 @@ def write_runs_report(parts: Sequence[Part], folder: Path) -> list[Path]:
 
 
 def audits_of(runs: Sequence[RunFolder]) -> tuple[list[RunFolder], Rows]:
-    """Audits in the runs' folders that have judged something; a row of ``missing`` for each of the others."""
-    found, idle = [], []
+    """Audits of the runs, in their folders, that have judged something; a row of ``missing`` for each that is none or not done.
+
+    Raises:
+        InputError: one is damaged, or no audit.
+    """
+    found, lacking = [], []
     for run in runs:
-        names = {name.split("/")[1] for name in run.folder.list("audits", recursive=True) if name.count("/") > 1}
-        for name in sorted(names):
-            audit = RunFolder.open(f"{run.uri.rstrip('/')}/audits/{name}")
-            if audit.last_wave >= 1:
+        files = run.folder.list("audits", recursive=True)
+        for name in sorted({file.split("/")[1] for file in files if file.count("/") > 1}):
+            uri, command = f"{run.uri.rstrip('/')}/audits/{name}", f"llmpedia audit {run.uri} --config CONFIG --name"
+            audit = open_audit(uri) if f"audits/{name}/{RUN_FILE}" in files else None
+            row = {"table": _AUDITS, "what": uri}
+            if audit is None or audit.last_wave < 1:
+                lacking.append({**row, "reason": "it has audited nothing yet", "command": f"{command} {name}"})
+            elif not _is_of(audit, run):
+                lacking.append({**row, "reason": "it is an audit of another run", "command": f"{command} OTHER_NAME"})
+            else:
                 found.append(audit)
-                continue
-            command = f"llmpedia audit {run.uri} --name {name}"
-            idle.append({"table": _AUDITS, "what": audit.uri, "reason": "it has audited nothing yet", "command": command})
-    return found, idle
+                totals = audit.manifests[-1].facts["totals"]
+                if totals["audited"] < totals["sample"]:
+                    reason = f"it has audited {totals['audited']:,} of {totals['sample']:,} articles; the tables are of these"
+                    lacking.append({**row, "reason": reason, "command": f"{command} {name}"})
+    return found, lacking
+
+
+def _is_of(audit: RunFolder, run: RunFolder) -> bool:
+    """Whether the run holds the commits that were audited, and not only the audit's folder."""
+    audited = audit.description()["audited"]
+    commits = int(audited["waves"])
+    return 1 <= commits <= len(run.manifests) and run.manifests[commits - 1].sha256 == audited["last_manifest"]
 
 
 def _about(system: System) -> Row:
@@ -146,4 +165,5 @@ def _of_audits(
 
 
 def _with_command(row: Row) -> Row:
-    return {**row, "command": row.get("command") or _COMMANDS.get(row["table"], _OTHERS)}
+    """Null where no command would make it: no run makes an effect significant."""
+    return {**row, "command": row.get("command") or _COMMANDS.get(row["table"])}

@@ -223,7 +223,7 @@ def tabs(run: SiteRun, entity: Entity, others: Sequence[SiteRun], to: Addresses,
         "graph": ("Neighbourhood", to.graph(*at)),
     }
     other = next((o for o in others if (n := o.number_of(entity.name)) is not None and _written(o, n)), None)
-    if other is not None:
+    if other is not None and entity.written:  # else there is nothing to compare
         hrefs["compare"] = ("Compare", to.compare(*at, other.name))
     article = to.article(*at)  # is also the address of what a static site was made without
     return [
