@@ -12,7 +12,7 @@ from builders import Child, Corpus, Visit, one_line, three_waves
 from site_builders import commit_audit, written_run
 
 from llmpedia.errors import InputError
-from llmpedia.site.reader import SiteRun, open_runs
+from llmpedia.site.reader import SiteRun, open_runs, safe_names
 from llmpedia.store.lease import Lease
 from llmpedia.store.runfolder import RunFolder
 
@@ -305,3 +305,9 @@ def test_an_audit_that_goes_on_is_taken_up_on_refresh(tmp_path):
     assert site.audits(0) == []
     assert site.refresh()
     assert [a.audit for a in site.audits(0)] == ["audit"]
+
+
+def test_names_differ_by_more_than_their_case():
+    names = safe_names(["/a/Run", "/b/run", "/c/other"])
+    assert names == ["a-Run", "b-run", "other"]
+    assert len({name.casefold() for name in safe_names(["/a/X", "/A/x", "/a/x"])}) == 3

@@ -266,15 +266,18 @@ def open_runs(uris: Sequence[str], audits: Collection[str] = (), tables: OpenTab
 
 
 def safe_names(paths: Sequence[str]) -> list[str]:
-    """Names for folders that are unique and safe in an address."""
+    """Names for folders that are safe in an address, and unique also where upper and lower case are one."""
     names: list[str] = []
+    taken: set[str] = set()
     for path in paths:
         parts = [_UNSAFE.sub("-", part).strip("-") for part in path.rpartition("://")[2].split("/")]
         parts = [part for part in parts if part] or ["run"]
         forms = ["-".join(parts[-n:]) for n in range(1, len(parts) + 1)]
         forms += [f"{forms[-1]}-{n}" for n in range(2, len(paths) + 2)]
-        alike = [p for p in paths if p.rpartition("/")[2] == path.rpartition("/")[2]]
-        names.append(next(form for form in forms[(len(alike) > 1) :] if form not in names))
+        own = path.rpartition("/")[2].casefold()
+        alike = [p for p in paths if p.rpartition("/")[2].casefold() == own]
+        names.append(next(form for form in forms[(len(alike) > 1) :] if form.casefold() not in taken))
+        taken.add(names[-1].casefold())
     return names
 
 
