@@ -86,7 +86,7 @@ def _site(args: argparse.Namespace) -> int:
         workers=args.workers,
     )
     out, private = Path(args.out), Filter(args.private)
-    with progress_bar(None, "page") as bar:
+    with progress_bar(None, "article") as bar:
 
         def show(done: int, total: int) -> None:
             bar.total, bar.n = total, done

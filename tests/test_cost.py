@@ -28,8 +28,20 @@ def test_a_session_of_which_no_gpus_are_known_leaves_gpu_hours_unknown():
     assert hours_of([Moment("a", 0, 3600, H100), Moment("b", 0, 3600, UNTOLD)]) == (2.0, None)
 
 
-def test_a_clock_that_was_set_back_makes_no_negative_time():
-    assert hours_of([Moment("a", 3600, 0, H100)]) == (0.0, 0.0)
+def test_a_clock_that_was_set_back_leaves_hours_unknown():
+    assert hours_of([Moment("a", 0, 3600, H100), Moment("b", 3600, 0, H100)]) == (None, None)
+
+
+def test_a_clock_that_was_set_back_is_told(tmp_path):
+    run = timed(run_with(tmp_path / "run"), *[Moment("a", 3600.0, 60.0 * n, H100) for n in range(3)])
+    rows = [row for row in cost_part(systems_of([run], [])).missing if row["table"] == "engine_time"]
+    assert [row["reason"] for row in rows] == ["the clock of its machine was set back in a session"]
+
+
+def test_jobs_beyond_the_eighth_are_told_to_be_in_no_figure(tmp_path):
+    runs = [run_with(tmp_path / f"r{n}") for n in range(9)]
+    missing = cost_part(systems_of(runs, [])).missing
+    assert [row["what"] for row in missing if row["what"].startswith("figure")] == ["figure: 1 more jobs"]
 
 
 def test_a_commit_without_its_time_leaves_hours_unknown(tmp_path):

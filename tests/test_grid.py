@@ -104,6 +104,20 @@ def test_a_folder_of_another_run_is_told_before_any_cell_is_walked(tmp_path, cap
     assert not (tmp_path / "out" / "left").exists()
 
 
+@pytest.mark.parametrize("keyed", ["engine", "embedding", "judge"])
+def test_a_key_that_is_not_set_is_told_before_any_cell_is_walked(tmp_path, capsys, monkeypatch, keyed):
+    """It was found when the cell came up, after those of other engines had been walked."""
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    far = {"api_key_env": "NO_SUCH_KEY"}
+    second = {} if keyed == "judge" else {keyed: far}
+    audit = {"engine": {**OPENAI, **far}, "wikipedia": {"contact": "me@x.org"}} if keyed == "judge" else None
+    axes = {"model": {"first": {}, "second": {**second, "stages": {"article": {"temperature": 0.1}}}}}
+    path = write(tmp_path, {"walk": WALK, "axes": axes, "audit": audit})
+    assert main(["grid", str(path), "--out", str(tmp_path / "out")]) == 2
+    assert "api_key_env = 'NO_SUCH_KEY'" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 def test_an_audit_at_fault_is_one_line(tmp_path):
     path = write(tmp_path, {"walk": WALK, "axes": {"stance": STANCES}, "audit": {"file": str(CONFIGS / "audit.yaml")}})
     with pytest.raises(ConfigError) as caught:

@@ -90,17 +90,19 @@ def engine_time(folder: RunFolder) -> Row:
         "sessions": len({m.session for m in moments.values()}),
         "accelerator": ", ".join(machines) or None,
         "gpus": gpus.pop() if len(gpus) == 1 else None,
-        "hours": round(hours, 4) if whole else None,
+        "hours": round(hours, 4) if whole and hours is not None else None,
         "gpu_hours": round(gpu_hours, 4) if whole and gpu_hours is not None else None,
     }
 
 
-def hours_of(moments: Sequence[Moment]) -> tuple[float, float | None]:
-    """Hours from the beginning of each session to its last commit, and those times its GPUs."""
+def hours_of(moments: Sequence[Moment]) -> tuple[float | None, float | None]:
+    """Hours from the beginning of each session to its last commit, and those times its GPUs; null where a clock was set back."""
     hours, gpu_hours, known = 0.0, 0.0, True
     for _, group in groupby(moments, key=lambda m: m.session):
         last = max(group, key=lambda m: m.committed)
-        took = max(0.0, last.committed - last.began) / 3600
+        if last.committed < last.began:
+            return None, None
+        took = (last.committed - last.began) / 3600
         hours += took
         known &= last.machine.gpus is not None
         gpu_hours += took * (last.machine.gpus or 0)
@@ -143,6 +145,7 @@ def _untold(job: _Job, told: Row, rows: Rows) -> Rows:
     if told["hours"] is None and told["commits"]:
         without = told["commits"] - told["commits_with_time"]
         reason = f"{without} of {told['commits']} commits do not tell their time: {uri}/times lacks them"
+        reason = reason if without else "the clock of its machine was set back in a session"
         lacking.append((_TIME, "hours, GPU-hours", reason, f"{_again(job)}, which keeps the times of its commits"))
     elif told["gpu_hours"] is None and told["commits"]:
         reason = "its engine was an endpoint, whose GPUs are not known here"

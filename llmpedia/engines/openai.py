@@ -29,7 +29,7 @@ class Endpoint:
 
     def __init__(self, base_url: str, api_key_env: str | None, timeout_s: float) -> None:
         self._base = base_url.rstrip("/")
-        self._headers = _auth(api_key_env)
+        self._headers = authorization(api_key_env)
         self._timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=30)
         self._session: aiohttp.ClientSession | None = None
         self.on_pause: OnPause | None = None
@@ -173,7 +173,12 @@ def refusal(status: int, data: dict[str, Any]) -> Completion:
     return Completion(error=f"engine: HTTP {status}: {error_message(data)}")
 
 
-def _auth(api_key_env: str | None) -> dict[str, str]:
+def authorization(api_key_env: str | None) -> dict[str, str]:
+    """The header that holds a key.
+
+    Raises:
+        ConfigError: there is none in the environment.
+    """
     if api_key_env is None:
         return {}
     key = os.environ.get(api_key_env)

@@ -65,7 +65,7 @@ class Task:
 
 
 def write_site(settings: StaticSettings, out: Path, progress: Callable[[int, int], None]) -> int:
-    """Write the whole site into a new folder; the number of pages. ``progress``: (pages so far, pages in all), roughly.
+    """Write the whole site into a new folder; the number of pages. ``progress``: (articles so far, articles in all).
 
     Raises:
         InputError: something is there already, or a run cannot be read.
@@ -77,6 +77,7 @@ def write_site(settings: StaticSettings, out: Path, progress: Callable[[int, int
         pages = _write_site(settings, runs, made, progress)
     for run in runs:
         run.close()
+    opened.cache_clear()
     return pages
 
 
@@ -85,11 +86,11 @@ def _write_site(settings: StaticSettings, runs: Sequence[SiteRun], made: Path, p
     (made / ".nojekyll").write_bytes(b"")  # hosts that run Jekyll would leave out names that begin with an underscore
     pages = _few_pages(settings, runs, made)
     tasks = [task for run in runs for task in _tasks(settings, run, made)]
-    total = pages + sum(len(task.numbers) for task in tasks)
+    done, total = 0, sum(len(task.numbers) for task in tasks)
     with ProcessPoolExecutor(settings.workers, mp_context=get_context("spawn")) as pool:
-        for written in pool.map(render, tasks):
-            pages += written
-            progress(pages, max(pages, total))
+        for task, written in zip(tasks, pool.map(render, tasks), strict=True):
+            pages, done = pages + written, done + len(task.numbers)
+            progress(done, total)
     for run in runs:
         _index(made / at.run_file(run.name).rpartition("/")[0])
     return pages

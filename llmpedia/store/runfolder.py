@@ -303,9 +303,7 @@ def content_hash(data: bytes) -> str:
 def _same_run(there: dict[str, Any], here: dict[str, Any], uri: str) -> None:
     if there["identity_hash"] != here["identity_hash"]:
         changed = _first_difference(there.get("identity", {}), here["identity"], "")
-        raise InputError(
-            f"{uri}: is a run of other settings ({changed}); give another folder, or the settings in its {RUN_FILE}"
-        )
+        raise InputError(f"{uri}: is a run of other settings ({changed}); give another folder, or the settings in its {RUN_FILE}")
     if there.get("seeds") != here["seeds"]:
         raise InputError(f"{uri}: its seed titles differ from the ones given now; give another folder")
     for name, sha in here["prompts"].items():
