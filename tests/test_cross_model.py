@@ -209,7 +209,9 @@ def test_what_is_lacking_is_told_with_its_command(tmp_path):
     runs, audits = audited(tmp_path)
     missing = cross_model_part(runs, audits[:1]).missing
     told = {(m["table"], m["what"]): m["command"] for m in missing}
-    assert told["table_05_models", "shared: two"].startswith(f"llmpedia audit {runs[1].uri} --name shared --set sample.random=0")
+    assert told["table_05_models", "shared: two"].startswith(
+        f"llmpedia audit {runs[1].uri} --name shared --set wikipedia.contact=ADDRESS"
+    )
     assert "sample.random=1000" in told["table_05_models", "independent: two"]
     assert ("shared_independent", "table") in told
     assert all(set(m) == {"table", "what", "reason", "command"} for m in missing)

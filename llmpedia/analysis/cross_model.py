@@ -282,6 +282,5 @@ def _no_audits(systems: Sequence[System], chosen: Mapping[str, RunFolder], part:
 
 
 def _command(part: str) -> str:
-    if part == "shared":
-        return "llmpedia audit RUN --name shared --set sample.random=0 --set sample.titles=DIR/shared_subjects.csv"
-    return "llmpedia audit RUN --set sample.random=1000"
+    sample = {"shared": "sample.random=0 --set sample.titles=DIR/shared_subjects.csv", "independent": "sample.random=1000"}
+    return f"llmpedia audit RUN --name {part} --set wikipedia.contact=ADDRESS --set {sample[part]}"

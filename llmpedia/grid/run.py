@@ -72,18 +72,19 @@ def _sources(whole: Grid, cell: Cell, out: str) -> list[str]:
 
 def _check(whole: Grid, cells: tuple[Cell, ...], out: str) -> None:
     """What can be found before anything is started: folders of other runs, models that are missing or too small, keys."""
-    open_ones = 0
+    unfinished = 0
     for cell in cells:
         folder = f"{out}/{cell.name}"
         begun = Folder(folder).exists(RUN_FILE)
         run = RunFolder.create_or_open(folder, describe_run(cell.config)) if begun else RunFolder(folder)
         if not is_finished(cell.config, run):
-            open_ones += 1
+            unfinished += 1
             check_model(cell.config, needs_of(cell.config))
             authorization(cell.config.engine.api_key_env)
-            authorization(cell.config.embedding.api_key_env)
+            if cell.config.run.mode != "titles":  # which embeds nothing
+                authorization(cell.config.embedding.api_key_env)
     if whole.audit is not None:
-        if open_ones:
+        if unfinished:
             authorization(whole.audit.config.engine.api_key_env)
         AuditStages.of(whole.audit.config)
         names_of(whole.audit.config)
