@@ -32,7 +32,9 @@ demo: model
 	$(BIN)/llmpedia report runs/demo
 	@echo "The run lies in runs/demo. Next:"
 	@echo "  $(BIN)/llmpedia status runs/demo"
+	@echo "  $(BIN)/llmpedia browse runs/demo"
 	@echo "  $(BIN)/llmpedia report runs/demo --out runs/demo-report"
+	@echo "  $(BIN)/llmpedia export runs/demo --to site --out runs/demo-site"
 	@echo "  $(BIN)/llmpedia materialize configs/demo.yaml --run runs/demo --set caps.articles=60"
 	@echo "  $(BIN)/llmpedia audit runs/demo --config configs/audit-demo.yaml"
 

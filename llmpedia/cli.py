@@ -1,13 +1,14 @@
 """The ``llmpedia`` command. Results go to standard output, progress and errors to standard error."""
 
 import argparse
+import difflib
 import json
 import sys
 import time
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from llmpedia import __version__
 from llmpedia.cli_audit import add_audit, with_action
@@ -25,6 +26,7 @@ from llmpedia.progress import progress_bar
 from llmpedia.store.files import is_passing
 
 if TYPE_CHECKING:
+    from llmpedia.engines.models import Models
     from llmpedia.store.runfolder import RunFolder
 
 # What a folder holds whose run.yaml has a kind, and where its figures are.
@@ -82,8 +84,21 @@ def _ended(argv: Sequence[str]) -> tuple[int, str | None]:
 class _Parser(argparse.ArgumentParser):
     """Arguments that make no sense end a command like any other bad input."""
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Raise for an option that this command does not have, before argparse misses what it was meant to be."""
+        given = list(sys.argv[1:] if args is None else args)
+        options = list(self._option_string_actions)
+        ours = given[: given.index("--")] if "--" in given else given
+        for name in (text.partition("=")[0] for text in ours if self._subparsers is None and text.startswith("--")):
+            if " " not in name and not any(option.startswith(name) for option in options):
+                close = difflib.get_close_matches(name, options, n=1)
+                self.error(f"{name}: no such option{f', did you mean {close[0]}' if close else ''}")
+        found, strange = super().parse_known_args(args, namespace)
+        if strange:
+            self.error(f"unrecognized arguments: {' '.join(strange)}")
+        return found, strange
+
     def error(self, message: str) -> NoReturn:
-        self.print_usage(sys.stderr)
         raise InputError(f"{message}; see {self.prog} --help")
 
 
@@ -120,6 +135,7 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--out", metavar="DIR", help="folder for everything; without it funnel, tokens and cost are printed only")
     report.add_argument("--encoder", metavar="MODEL", help="sentence-transformers model for the semantic cosine to Wikipedia")
     report.add_argument("--review", action="append", default=[], metavar="SHEET", help="a filled sheet, for table 11")
+    report.add_argument("--models-file", metavar="FILE", help="prices of models, instead of those that the runs' settings name")
     report.set_defaults(run=_report)
 
     add_audit(commands)
@@ -242,14 +258,16 @@ def _report(args: argparse.Namespace) -> int:
     from llmpedia.analysis.funnel import funnel_tables
     from llmpedia.analysis.systems import run_names
     from llmpedia.analysis.usage import usage_table
+    from llmpedia.engines.models import load_models
 
     runs = _walks(args.run_uris)
+    prices = load_models(args.models_file, "--models-file") if args.models_file else None
     if args.out:
-        return _write_report(runs, args)
+        return _write_report(runs, args, prices)
     if args.encoder or args.review:
         raise InputError("--encoder, --review: are for the report that --out writes; give --out DIR as well")
     named = zip(run_names([run.uri for run in runs]), runs, strict=True)
-    usage = [{**row, "run": name} for name, run in named for row in usage_table(run)]
+    usage = [{**row, "run": name} for name, run in named for row in usage_table(run, prices)]
     tables = {**funnel_tables(runs), "usage": usage}
     for name, rows in tables.items():
         print(as_text(name, rows))
@@ -270,15 +288,17 @@ def _walks(uris: Sequence[str]) -> "list[RunFolder]":
     return runs
 
 
-def _write_report(runs: "list[RunFolder]", args: argparse.Namespace) -> int:
+def _write_report(runs: "list[RunFolder]", args: argparse.Namespace, prices: "Models | None") -> int:
     need_extra("report")
     from llmpedia.analysis.audit_report import local_encoder
     from llmpedia.analysis.report import report, write_runs_report
+    from llmpedia.analysis.report_folder import earlier_files
     from llmpedia.audit.review import agreement_by_tier, read_sheet
 
+    earlier_files(Path(args.out))  # refused before hours of reading
     encode = local_encoder(args.encoder) if args.encoder else None
     reviews = agreement_by_tier([row for sheet in args.review for row in read_sheet(Path(sheet))])
-    parts = report(runs, encode, reviews)
+    parts = report(runs, encode, reviews, prices)
     written = write_runs_report(parts, Path(args.out))
     lacking = sum(len(part.missing) for part in parts)
     print(f"{len(written)} files; {lacking} tables, columns or figures are missing, each with its reason and command")

@@ -4,12 +4,19 @@ import argparse
 import os
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from llmpedia.errors import EXIT_DONE, InputError
 from llmpedia.extras import need_extra
 
+if TYPE_CHECKING:
+    from llmpedia.store.runfolder import RunFolder
+
 _KINDS = ("site", "huggingface", "jsonl")
+# Options of one kind alone; null: not given.
+_OF_ONE = {"licence": "huggingface", "completions": "huggingface", "without": "site", "evidence": "site", "workers": "site"}
 
 
 def add_export(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -22,29 +29,36 @@ def add_export(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     export.add_argument(
         "--private", choices=("mask", "keep"), default="mask", help="what the private-information filter finds (default: mask)"
     )
-    export.add_argument("--licence", default="unknown", help="for the dataset's card, such as cc-by-4.0 (default: unknown)")
-    export.add_argument("--completions", action="store_true", help="dataset: with all prompts and raw answers")
+    export.add_argument("--licence", help="huggingface: for the card, such as cc-by-4.0 (default: unknown)")
+    export.add_argument("--completions", action="store_true", default=None, help="huggingface: with all prompts and raw answers")
     export.add_argument(
         "--without",
         action="append",
-        default=[],
         choices=("trace", "graph", "compare"),
         help="site: without these pages beside each article: prompts and decisions, neighbourhood, other runs",
     )
     export.add_argument(
-        "--evidence", action="store_true", help="site: with the passages that verdicts rest on, which are other people's texts"
+        "--evidence",
+        action="store_true",
+        default=None,
+        help="site: with the passages that verdicts rest on, which are other people's texts",
     )
-    export.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="site: processes that render")
+    export.add_argument("--workers", type=int, help="site: processes that render (default: one a CPU)")
     export.set_defaults(run=_export)
 
 
 def _export(args: argparse.Namespace) -> int:
     need_extra("site")
+    for name, kind in _OF_ONE.items():
+        if args.to != kind and getattr(args, name) is not None:
+            raise InputError(f"--{name}: is for --to {kind}, not for --to {args.to}; leave it out, or give --to {kind}")
     if args.to != "site" and len(args.run_uris) > 1:
         raise InputError(f"RUN: {len(args.run_uris)} given; --to {args.to} takes one, export each by itself")
     if "://" in args.out:
         raise InputError(f"--out {args.out}: must be a path on this machine; write it here and copy it there")
-    if args.workers < 1:
+    if args.to == "jsonl" and not args.out.endswith((".jsonl", ".jsonl.gz")):
+        raise InputError(f"--out {args.out}: must end in .jsonl, or in .jsonl.gz to be packed; give such a name")
+    if args.workers is not None and args.workers < 1:
         raise InputError(f"--workers {args.workers}: must be at least 1; give the number of processes")
     return _site(args) if args.to == "site" else _data(args)
 
@@ -62,12 +76,20 @@ def _data(args: argparse.Namespace) -> int:
         done = write_jsonl(opened.run, audits, out, private)
     else:
         tables = ["articles", "entities", "claims", *(["completions"] if args.completions else [])]
-        done = write_dataset(opened.run, audits, out, tables, args.licence, private)
-    print(f"{args.out}: {', '.join(f'{n:,} {table}' for table, n in done.rows.items())}")
+        done = write_dataset(opened.run, audits, out, tables, args.licence or "unknown", private)
+    told = {table: f"{n:,} {table}" for table, n in done.rows.items()}
+    if audits:
+        claims, verdicts = (_rows_of(audits, table) for table in ("claims", "verdicts"))
+        told["claims"] = f"{claims:,} claims with {verdicts:,} verdicts"
+    print(f"{args.out}: {', '.join(told.values())}")
     _say_private(done.private, done.listed, args.private)
-    if args.to == "huggingface" and args.licence == "unknown":
+    if args.to == "huggingface" and args.licence in (None, "unknown"):
         print("note: the card says licence: unknown; say --licence once you know what the model's terms allow")
     return EXIT_DONE
+
+
+def _rows_of(audits: "Sequence[RunFolder]", table: str) -> int:
+    return sum(audit.read(table, columns=["claim_id"]).num_rows for audit in audits)
 
 
 def _site(args: argparse.Namespace) -> int:
@@ -76,16 +98,20 @@ def _site(args: argparse.Namespace) -> int:
     from llmpedia.site.reader import open_runs
     from llmpedia.site.release import Filter, released
     from llmpedia.site.static_site import PARTS, StaticSettings, write_site
+    from llmpedia.site.static_site import opened as open_all
+    from llmpedia.site.whole import need_free
 
     settings = StaticSettings(
         uris=tuple(args.run_uris),
         audits=tuple(args.audit),
         mask=args.private == "mask",
-        parts=tuple(part for part in PARTS if part not in args.without),
-        evidence=args.evidence,
-        workers=args.workers,
+        parts=tuple(part for part in PARTS if part not in (args.without or ())),
+        evidence=bool(args.evidence),
+        workers=args.workers or os.cpu_count() or 1,
     )
     out, private = Path(args.out), Filter(args.private)
+    need_free(out)
+    open_all(settings)  # kept for the writing: what is wrong with a run is said before a bar is drawn
     with progress_bar(None, "article") as bar:
 
         def show(done: int, total: int) -> None:

@@ -2,9 +2,14 @@
 
 import argparse
 import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
 
 from llmpedia.errors import EXIT_DONE
 from llmpedia.extras import need_extra
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 
 def add_import(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -48,18 +53,25 @@ def _import(args: argparse.Namespace) -> int:
         allow_loopback=args.allow_loopback,
     )
     run_uri, started = args.run_uri or f"runs/{args.name}", time.monotonic()
-    with progress_bar(None, "title") as bar:
+    bars: list[tqdm[Any]] = []  # drawn once there is progress, as what is wrong shows before
+    with ExitStack() as stack:
 
         def show(p: ImportProgress) -> None:
-            bar.n, bar.total = p.done, p.total
+            if not bars:
+                bars.append(stack.enter_context(progress_bar(p.total, "title")))
+            bars[0].n, bars[0].total = p.done, p.total
 
         run = import_texts(settings, run_uri, show)
     totals = run.manifests[-1].facts["totals"]
     lacking = totals["entities"] - totals["articles"]
-    print(f"run {run_uri}: {totals['articles']} articles of {totals['entities']} titles by {args.name}")
+    print(f"run {run_uri}: {_counted(totals['articles'], 'article')} of {_counted(totals['entities'], 'title')} by {args.name}")
     for note in run.manifests[0].facts["notes"]:
         print(f"note: {note}")
     if lacking:
-        print(f"note: {lacking} titles could not be had; the reasons are in {run_uri}/tables/subjects, column error")
+        print(f"note: {_counted(lacking, 'title')} could not be had; the reasons are in {run_uri}/tables/subjects, column error")
     print(f"{time.monotonic() - started:.0f} s; next: llmpedia verify {run_uri}; llmpedia audit {run_uri}")
     return EXIT_DONE
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"

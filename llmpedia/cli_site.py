@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import errno
 import ipaddress
 import socket
 from pathlib import Path
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from llmpedia.site.review_desk import Desk
 
 _LOCAL = "127.0.0.1"
+_LAST_PORT = 65_535
 
 
 def add_browse(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -42,7 +44,10 @@ def _browse(args: argparse.Namespace) -> int:
     from llmpedia.site.headers import LOCAL_HOSTS
     from llmpedia.site.reader import open_runs
     from llmpedia.site.search import Search
+    from llmpedia.store.runfolder import RunFolder
 
+    for uri in args.run_uris:
+        RunFolder.open(uri)  # in no time, where reading them takes some: a wrong path is told even where the port is taken
     with _listening(args.host, args.port) as listening:
         runs = open_runs(args.run_uris, args.audit)
         searches = {run.name: Search(run) for run in runs}
@@ -97,8 +102,13 @@ def _listening(host: str, port: int) -> socket.socket:
     Raises:
         ConfigError: it cannot be had.
     """
+    if not 0 <= port <= _LAST_PORT:
+        raise ConfigError(f"--port {port}: must be 0 to {_LAST_PORT}; give another --port")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except (OSError, OverflowError) as e:
-        why = e.strerror if isinstance(e, OSError) else e
-        raise ConfigError(f"--host {host} --port {port}: cannot be listened on ({why}); give another --port") from e
+        socket.getaddrinfo(host, port, family)
+        return socket.create_server((host, port), family=family)
+    except (OSError, UnicodeError) as e:
+        if isinstance(e, socket.gaierror | UnicodeError) or e.errno == errno.EADDRNOTAVAIL:
+            raise ConfigError(f"--host {host}: is no address of this machine; give one, such as {_LOCAL}") from e
+        raise ConfigError(f"--host {host} --port {port}: cannot be listened on ({e.strerror}); give another --port") from e

@@ -30,4 +30,5 @@ def need_extra(extra: str) -> None:
     """
     missing = [name for name in _MODULES[extra] if importlib.util.find_spec(name) is None]
     if missing:
-        raise ConfigError(f"{extra}: packages {', '.join(missing)} are not installed; pip install 'llmpedia[{extra}]'")
+        lacking = f"package {missing[0]} is" if len(missing) == 1 else f"packages {', '.join(missing)} are"
+        raise ConfigError(f'{extra}: {lacking} not installed; in this repository: pip install -c constraints.txt ".[{extra}]"')

@@ -6,6 +6,9 @@ from test_usage import run_with
 
 from llmpedia.analysis.cost import cost_part, engine_time, hours_of, stage_costs
 from llmpedia.analysis.systems import systems_of
+from llmpedia.cli import main
+from llmpedia.engines.models import load_models
+from llmpedia.errors import EXIT_BAD_INPUT
 from llmpedia.store.times import UNTOLD, Machine, Moment, write_moment
 
 H100 = Machine(16, "H100")
@@ -36,6 +39,18 @@ def test_a_clock_that_was_set_back_is_told(tmp_path):
     run = timed(run_with(tmp_path / "run"), *[Moment("a", 3600.0, 60.0 * n, H100) for n in range(3)])
     rows = [row for row in cost_part(systems_of([run], [])).missing if row["table"] == "engine_time"]
     assert [row["reason"] for row in rows] == ["the clock of its machine was set back in a session"]
+
+
+def test_a_file_of_prices_does_what_the_missing_row_says(tmp_path, capsys):
+    run, prices = run_with(tmp_path / "run", "some/model"), tmp_path / "models.yaml"
+    (row,) = [row for row in cost_part(systems_of([run], [])).missing if row["table"] == "cost_by_stage"]
+    assert row["command"] == "llmpedia report RUN --out DIR --models-file FILE"
+    prices.write_text("models:\n- {match: some/model, input: 1, output: 2}\n")
+    part = cost_part(systems_of([run], []), load_models(str(prices)))
+    assert [row for row in part.missing if row["table"] == "cost_by_stage"] == []
+    assert all(row["cost"] for row in part.tables["cost_by_stage"] if row["stage"] == "all")
+    assert main(["report", run.uri, "--models-file", str(tmp_path / "none.yaml")]) == EXIT_BAD_INPUT
+    assert capsys.readouterr().err.startswith("llmpedia: --models-file = ")
 
 
 def test_jobs_beyond_the_eighth_are_told_to_be_in_no_figure(tmp_path):

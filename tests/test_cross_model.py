@@ -10,6 +10,7 @@ from system_builders import make_audit, make_system
 
 from llmpedia.analysis.corpus import corpus_means, subject_keys, written_subjects
 from llmpedia.analysis.cross_model import Overlap, cross_model_part, drawn, jaccard, linked_keys
+from llmpedia.analysis.cross_model_figures import cross_model_figures
 from llmpedia.analysis.drawing import write_figures
 from llmpedia.analysis.formats import write_tables
 from llmpedia.analysis.systems import run_names
@@ -267,3 +268,12 @@ def test_everything_can_be_written_and_is_the_same_again(tmp_path):
 def test_runs_of_one_name_are_told_apart_by_the_folder_above():
     assert run_names(["/x/a/demo", "/x/b/demo/", "/x/other"]) == ["a/demo", "b/demo", "other"]
     assert run_names(["/x/demo"]) == ["demo"]
+
+
+@pytest.mark.parametrize(("value", "subjects", "told"), [(0.0, 1, "over 1 shared subject"), (0.9, 2, "over 2 shared subjects")])
+def test_squares_are_on_a_scale_from_0_to_1_and_none_is_white(value, subjects, told):
+    rows = [{"run": "a", "other": "b", "jaccard": value, "subjects": subjects}]
+    axes = cross_model_figures({"entity_overlap": rows})["figure_34_entities"].axes[0]
+    (image,) = axes.images
+    assert (image.get_clim(), min(image.to_rgba(image.get_array())[0, 1][:3]) < 0.9) == ((0, 1), True)
+    assert axes.get_title().endswith(told)

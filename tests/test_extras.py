@@ -7,8 +7,12 @@ from llmpedia import extras
 from llmpedia.errors import ConfigError
 
 
-def test_a_missing_extra_is_named_with_its_command(monkeypatch):
-    monkeypatch.setitem(extras._MODULES, "audit", ("json", "no_such_module"))
+@pytest.mark.parametrize(
+    ("lacking", "said"),
+    [(("no_such_module",), "package no_such_module is"), (("no_such", "nor_this"), "packages no_such, nor_this are")],
+)
+def test_a_missing_extra_is_named_with_its_command(monkeypatch, lacking, said):
+    monkeypatch.setitem(extras._MODULES, "audit", ("json", *lacking))
     with pytest.raises(ConfigError) as caught:
         extras.need_extra("audit")
-    one_line(caught, "no_such_module", "pip install 'llmpedia[audit]'")
+    one_line(caught, said, 'pip install -c constraints.txt ".[audit]"')

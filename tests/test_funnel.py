@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from builders import Child, Corpus, Visit, one_line
 
-from llmpedia.analysis.drawing import write_figures
+from llmpedia.analysis.drawing import grouped_bars, write_figures
 from llmpedia.analysis.formats import as_text as render
 from llmpedia.analysis.formats import write_tables
 from llmpedia.analysis.funnel import funnel_part, funnel_tables
@@ -298,3 +298,9 @@ def test_a_name_that_xml_cannot_hold_makes_a_sound_svg(tmp_path):
     figure = funnel_part(systems_of([run], [])).figures["figure_17_absorbers_run"]
     svg = next(path for path in write_figures({"absorbers": figure}, tmp_path) if path.suffix == ".svg")
     assert "Bell" in "".join(ElementTree.parse(svg).getroot().itertext())
+
+
+def test_bars_end_below_the_frame():
+    rows = [{"run": "a", "n": 900}, {"run": "b", "n": None}]
+    for log in (True, False):
+        assert grouped_bars(rows, {"n": "n"}, "candidates", log).axes[0].get_ylim()[1] > 900 * 1.04

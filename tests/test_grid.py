@@ -122,7 +122,7 @@ def test_an_audit_at_fault_is_one_line(tmp_path):
     path = write(tmp_path, {"walk": WALK, "axes": {"stance": STANCES}, "audit": {"file": str(CONFIGS / "audit.yaml")}})
     with pytest.raises(ConfigError) as caught:
         grid_of(load_grid_config(path), path)
-    one_line(caught, "audit: ", "wikipedia.contact: null")
+    one_line(caught, "audit: ", "wikipedia.contact: null", "--set audit.wikipedia.contact=ADDRESS")
     whole = grid_of(load_grid_config(path, ["audit.wikipedia.contact=me@x.org", "audit.sample.random=7"]), path)
     assert (whole.audit.name, whole.audit.config.sample.random, whole.audit.config.sample.hop_whole) == ("audit", 7, 1)
 

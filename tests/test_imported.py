@@ -121,8 +121,8 @@ def test_every_title_is_an_article_or_has_the_reason_why_not(tmp_path):
     seeds = run.read("candidates").to_pylist()
     assert [(c["name"], c["fate"], c["entity_id"]) for c in seeds][-1] == ("AC-DC", "wave_duplicate", 1)
     assert run.manifests[0].facts["notes"] == [
-        "1 texts left out: their titles are not on the list",
-        "1 texts left out: another text comes before them under the same title",
+        "1 text left out: no such title is on the list",
+        "1 text left out: another text comes before under the same title",
     ]
     assert run.manifests[-1].facts["totals"]["articles"] == 2
 
@@ -186,7 +186,7 @@ def test_a_folder_of_files_named_by_title(tmp_path):
     assert "engines and numbers" in found["Nobody"]
     assert "Menu" not in found["Nobody"]
     assert errors_of(run) == {"Missing one": "unusable: not UTF-8 (byte 0)"}
-    assert run.manifests[0].facts["notes"] == ["1 texts left out: their titles are not on the list"]
+    assert run.manifests[0].facts["notes"] == ["1 text left out: no such title is on the list"]
 
 
 def test_an_import_is_whole_and_the_same_again(tmp_path, capsys):
@@ -219,7 +219,7 @@ def test_other_texts_in_the_same_folder_are_refused(tmp_path):
     imported(tmp_path, jsonl(tmp_path))
     with pytest.raises(InputError) as caught:
         imported(tmp_path, jsonl(tmp_path, [*ROWS, {"title": "Missing one", "text": "Now."}]))
-    one_line(caught, "import.sha256", "another --run folder")
+    one_line(caught, "import.sha256", "give another folder")
     with pytest.raises(InputError) as caught:
         imported(tmp_path, jsonl(tmp_path), wanted=["Ada Lovelace"])
     one_line(caught, "seed titles differ")
@@ -312,6 +312,20 @@ def test_the_command(tmp_path, capsys):
     assert "2 articles of 4 titles by other" in told
     assert "2 titles could not be had" in told
     assert "left out" in told
+
+
+def test_a_walk_is_no_import(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/run.yaml").write_text("identity_hash: x\n")
+    with pytest.raises(InputError) as caught:
+        imported(tmp_path, jsonl(tmp_path))
+    one_line(caught, str(tmp_path / "run"), "holds a walk, not an import", "give another --run")
+
+
+def test_no_bar_is_drawn_before_what_is_wrong(tmp_path, capsys):
+    assert main(["import", str(tmp_path / "none.jsonl"), "--name", "other", "--run", str(tmp_path / "run")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "none.jsonl" in line and "page" not in line and "[00:00" not in line
 
 
 FAULTS = {

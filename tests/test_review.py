@@ -197,10 +197,10 @@ def test_the_class_of_a_hidden_row_is_compared_with_the_key(hidden):
     assert sorted(r["judge"] for r in rows if r["human"] == "supported") == sorted(CLASSES * 2)
 
 
-def test_rows_that_are_not_filled_in_are_all_counted_and_ten_are_named(tmp_path):
+def test_rows_that_are_not_filled_in_are_all_counted_and_three_are_named(tmp_path):
     path = tmp_path / "s.csv"
     write_sheet(judged(5), path, dict.fromkeys(CLASSES, 5), 1, False)
-    with pytest.raises(InputError, match=r"15 rows cannot be used: row 2 \(item .*; row 11 .*; and 5 more; correct") as e:
+    with pytest.raises(InputError, match=r"15 of 15 rows are still open; fill agree of row 2 .*, row 4 [^,]*, \.\.\.$") as e:
         read_sheet(path)
     assert "row 12 " not in str(e.value)
 
@@ -218,7 +218,7 @@ def change_first(**columns):
     ("columns", "said"),
     [
         ({"agree": "maybe"}, "agree = 'maybe'; must be yes or no"),
-        ({"agree": ""}, "agree = ''; must be yes or no"),
+        ({"agree": "", "correct_verdict": "refuted"}, "agree = ''; must be yes or no"),
         ({"agree": "no"}, "correct_verdict = ''; must be one of"),
         ({"agree": "no", "correct_verdict": "wrong"}, "correct_verdict = 'wrong'; must be one of"),
         ({"correct_verdict": "wrong"}, "correct_verdict = 'wrong'; must be one of"),

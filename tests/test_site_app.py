@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import urllib.request
 from html.parser import HTMLParser
 from pathlib import Path
@@ -24,9 +25,10 @@ from starlette.testclient import TestClient
 from llmpedia.cli import main
 from llmpedia.cli_site import _listening
 from llmpedia.errors import EXIT_BAD_INPUT, EXIT_DONE, ConfigError, InputError
-from llmpedia.site import fates, views
+from llmpedia.site import charts, fates, reading, views
 from llmpedia.site.addresses import OPTIONAL, LiveAddresses
 from llmpedia.site.app import create_app
+from llmpedia.site.charts import charts_page, counted, funnel_part
 from llmpedia.site.headers import HEADERS
 from llmpedia.site.pages import STATIC, rendered
 from llmpedia.site.reader import open_runs
@@ -239,7 +241,7 @@ def test_an_address_that_makes_no_sense_is_refused_in_words(audited, query):
     assert "not understood" in get(client, f"/r/run/list?{query}", 400).text
 
 
-@pytest.mark.parametrize("query", [f"hop={10**30}", f"page={10**30}", "letter=%00", "letter=%FF"])
+@pytest.mark.parametrize("query", [f"hop={10**30}", "letter=%00", "letter=%FF"])
 def test_a_list_without_articles_says_so(audited, query):
     _, client = opened(audited)
     assert "No article stands here" in get(client, f"/r/run/list?{query}").text
@@ -383,10 +385,51 @@ def test_every_fate_has_its_words():
 # --- the story
 
 
-def test_the_funnel_counts_every_name_once(audited):
+def test_the_home_page_shows_the_numbers_of_the_charts(audited, monkeypatch):
+    monkeypatch.setattr(reading, "_WAIT", 30)
+    runs, client = opened(audited)
+    bars = funnel_part(runs[0], counted(runs[0]))["funnel"]
+    assert [(n, lost) for _, n, _, lost in bars] == [(7, 0), (6, 1), (5, 1), (4, 1), (3, 1), (3, 0)]
+    (chart,) = [
+        chart for chart in charts_page(runs[0], counted(runs[0]), LiveAddresses(OPTIONAL))["charts"] if chart.anchor == "funnel"
+    ]
+    assert [(label, f"{n:,}") for label, n, _, _ in bars] == [(line.label, line.text.split()[0]) for line in chart.lines]
+    page = get(client, "/")
+    assert "judged to be an entity 4 −1" in page.text and "being counted" not in page.text
+
+
+def test_a_name_known_after_the_entity_check_passes_that_check_on_the_home_page(tmp_path):
+    late = Child("Root", "known")
+
+    def asked(rows):
+        for row in rows["candidates"]:
+            row["ner_completion"] = row["ner_completion"] or "k"
+
+    Corpus(tmp_path / "run").seed("Root").walk(Visit("Root", [Child("Left")])).walk(Visit("Left", [late]), damage=asked)
+    (run,), _ = opened(tmp_path / "run")
+    bars = {label: n for label, n, _, _ in funnel_part(run, counted(run))["funnel"]}
+    assert (bars["not known before"], bars["judged to be an entity"], bars["no other name of a known one"]) == (2, 2, 1)
+
+
+def test_the_home_page_does_not_wait_for_the_counting(audited, monkeypatch):
+    going = threading.Event()
+    monkeypatch.setattr(charts, "counted", lambda run: going.wait(30) and counted(run))
+    _, client = opened(audited)
+    page = get(client, "/")
+    going.set()
+    assert "is being counted" in page.text and page.link("/r/run/")
+
+
+def test_a_list_ends_with_its_last_page(audited):
+    _, client = opened(audited)
+    get(client, "/r/run/list?page=1")
+    assert "no page 99: its last one is 1" in get(client, "/r/run/list?page=99", 404).text
+    get(client, f"/r/run/list?page={10**30}", 404)
+
+
+def test_the_story_tells_hops_and_what_audits_found(audited):
     runs, _ = opened(audited)
     told = story(runs[0])
-    assert [(bar.value, bar.lost) for bar in told.funnel] == [(7, None), (7, None), (6, 1), (5, 1), (4, 1), (3, 1), (3, 0)]
     assert [(h.hop, h.entities, h.written) for h in told.hops] == [(0, 1, 1), (1, 2, 1), (2, 1, 0)]
     assert [(f.audit, f.tier, f.articles, f.shares["true"], f.shares["false"]) for f in told.found] == [
         ("check", "Wikipedia", 1, 0.0, 1.0)
@@ -560,6 +603,30 @@ def test_a_port_that_is_taken_is_named_in_one_line():
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(ConfigError) as caught:
         _listening("127.0.0.1", port := taken.getsockname()[1])
     one_line(caught, f"--port {port}", "give another --port")
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "named", "never"),
+    [
+        ("127.0.0.1", 65_536, "--port 65536: must be 0 to 65535", "--host"),
+        ("127.0.0.1", -1, "--port -1: must be 0 to 65535", "--host"),
+        ("no such host", 0, "--host no such host", "--port"),
+        ("192.0.2.1", 0, "--host 192.0.2.1", "--port"),
+        (f"{'a' * 70}.x", 0, "--host a", "--port"),
+    ],
+)
+def test_the_option_at_fault_is_named(host, port, named, never):
+    with pytest.raises(ConfigError) as caught:
+        _listening(host, port)
+    one_line(caught, named, "give")
+    assert never not in str(caught.value)
+
+
+def test_a_folder_that_is_no_run_is_named_also_where_the_port_is_taken(tmp_path, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert main(["browse", str(tmp_path), "--port", str(taken.getsockname()[1])]) == EXIT_BAD_INPUT
+    told = capsys.readouterr().err
+    assert str(tmp_path) in told and "--port" not in told
 
 
 @pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")

@@ -191,5 +191,5 @@ def test_another_machine_is_no_place_to_write(run, kind, capsys):
 
 def test_a_run_without_an_article_is_no_data(tmp_path, capsys):
     Corpus(tmp_path / "run").seed("Root")
-    assert main(["export", str(tmp_path / "run"), "--to", "jsonl", "--out", str(tmp_path / "out")]) == 2
-    assert "holds no article yet" in capsys.readouterr().err and not (tmp_path / "out").exists()
+    assert main(["export", str(tmp_path / "run"), "--to", "jsonl", "--out", str(tmp_path / "out.jsonl")]) == 2
+    assert "holds no article yet" in capsys.readouterr().err and not (tmp_path / "out.jsonl").exists()

@@ -17,6 +17,8 @@ from harness import free_port, wait_for
 from site_builders import commit_audit
 from site_server import Watched, browser
 
+from llmpedia.audit.imported.run import ImportSettings, import_texts
+from llmpedia.cli import main
 from llmpedia.cli_export import _say_private
 from llmpedia.errors import InputError
 from llmpedia.site.dataset import write_dataset, write_jsonl
@@ -91,6 +93,32 @@ def test_the_card_tells_model_licence_columns_and_counts(corpus, audits, tmp_pat
     assert "- email in articles:" in card
 
 
+def test_a_card_without_claims_names_no_such_table(corpus, tmp_path):
+    write_dataset(corpus.run, [], tmp_path / "ds", TABLES, "unknown", Filter("mask"))
+    card = (tmp_path / "ds/README.md").read_text()
+    assert "`claims`" not in card and "**Nothing in them is checked**; read" in card
+
+
+def test_an_imported_encyclopedia_is_not_said_to_be_a_models(tmp_path):
+    texts = tmp_path / "others.jsonl"
+    texts.write_text('{"title": "Ada", "text": "Ada wrote notes."}\n')
+    run = import_texts(ImportSettings(str(texts), None, "Otherpedia"), str(tmp_path / "run"), lambda _: None)
+    write_dataset(run, [], tmp_path / "ds", ["articles", "entities"], "unknown", Filter("mask"))
+    card = (tmp_path / "ds/README.md").read_text()
+    assert "# Articles of Otherpedia, imported from others.jsonl\n" in card and "- encyclopedia: Otherpedia\n" in card
+    assert not [words for words in ("from memory", "language model", "None", "synthetic") if words in card]
+    write_site(StaticSettings((run.uri,), (), True, PARTS, False, 1), tmp_path / "site", lambda *_: None)
+    home, article, trace = (
+        (tmp_path / "site" / name).read_text() for name in ("index.html", "r/run/a/0-ada.html", "r/run/trace/0-ada.html")
+    )
+    (row,) = run.read("imports").to_pylist()
+    assert "imported from <b><bdi>others.jsonl</bdi></b>" in home and row["sha256"] in trace and "read from a file" in trace
+    for page in (home, article, trace):
+        assert "imported as they stood there" in page and str(tmp_path) not in page
+        wrong = ("A language model wrote", "was written by a language model", "Planned and written", "not kept", "a seed", "None")
+        assert not [words for words in wrong if words in page]
+
+
 def test_private_information_is_masked_everywhere_counted_and_listed_beside_the_release(corpus, audits, tmp_path):
     done = write_dataset(corpus.run, audits, tmp_path / "ds", TABLES, "unknown", Filter("mask"))
     for path in (tmp_path / "ds").rglob("*.parquet"):
@@ -101,14 +129,15 @@ def test_private_information_is_masked_everywhere_counted_and_listed_beside_the_
         listed = list(csv.DictReader(file))
     assert {row["text"] for row in listed} == {MAIL}
     assert sum(done.private.values()) == len(listed)
-    # Wikitext and plain text of both articles (Left links the alias), one claim in two tiers.
-    assert done.private["articles", "email"] == 4 and done.private["claims", "email"] == 2
+    # Once an entity, whatever says it: both articles (Left links the alias), and one claim in two tiers.
+    assert done.private["articles", "email"] == 2 and done.private["claims", "email"] == 1
+    assert [row["columns"] for row in listed if row["table"] == "articles"] == ["wikitext, text"] * 2
 
 
 def test_what_is_kept_is_counted_all_the_same(corpus, audits, tmp_path):
     done = write_dataset(corpus.run, audits, tmp_path / "ds", ["articles"], "unknown", Filter("keep"))
     assert MAIL in str(pq.read_table(tmp_path / "ds/articles/00000.parquet").to_pylist())
-    assert done.private["articles", "email"] == 4
+    assert done.private["articles", "email"] == 2
 
 
 def test_a_run_without_private_information_makes_no_list(tmp_path, capsys):
@@ -140,6 +169,43 @@ def test_nothing_is_written_over(corpus, audits, tmp_path):
         with pytest.raises(InputError) as caught:
             write()
         one_line(caught, "--out", tmp_path / "there", "already", "new path")
+
+
+# --- the command
+
+
+@pytest.mark.parametrize(
+    ("to", "given", "kind"),
+    [
+        ("jsonl", ["--completions"], "huggingface"),
+        ("site", ["--licence", "mit"], "huggingface"),
+        ("huggingface", ["--without", "trace"], "site"),
+        ("jsonl", ["--evidence"], "site"),
+        ("huggingface", ["--workers", "1"], "site"),
+    ],
+)
+def test_an_option_of_another_target_is_refused(corpus, tmp_path, capsys, to, given, kind):
+    assert main(["export", corpus.run.uri, "--to", to, "--out", str(tmp_path / "out.jsonl"), *given]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"{given[0]}: is for --to {kind}, not for --to {to}" in line and "leave it out" in line
+    assert not list(tmp_path.iterdir())
+
+
+def test_json_lines_have_a_name_that_says_so(corpus, tmp_path, capsys):
+    assert main(["export", corpus.run.uri, "--to", "jsonl", "--out", str(tmp_path / "demo")]) == 2
+    assert "must end in .jsonl, or in .jsonl.gz" in capsys.readouterr().err
+
+
+def test_claims_and_verdicts_are_counted_apart(corpus, tmp_path, capsys):
+    assert main(["export", corpus.run.uri, "--to", "jsonl", "--out", str(tmp_path / "a.jsonl")]) == 0
+    assert "2 articles, 2 claims with 4 verdicts\n" in capsys.readouterr().out
+
+
+def test_what_is_wrong_is_said_before_a_bar_is_drawn(corpus, tmp_path, capsys):
+    (tmp_path / "there").mkdir()
+    for run, out in ((corpus.run.uri, tmp_path / "there"), (str(tmp_path), tmp_path / "new")):
+        assert main(["export", run, "--to", "site", "--out", str(out)]) == 2
+        assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 # --- the static site
@@ -216,8 +282,18 @@ def test_the_static_site_is_read_and_searched_in_a_browser(static):
             page.goto("/index.html")
             page.fill("#q", "zola")
             page.wait_for_selector("#suggestions li", timeout=20_000)
+            assert page.inner_text("#suggestions mark") == "Zola"
+            assert "After. Zola came." in page.inner_text("#suggestions .bit")
+            for furniture in ("words", "named", "audit", "graph"):  # of the box, the claims and the tabs
+                page.goto(f"/r/run/search.html?q={furniture}")
+                page.wait_for_selector("#found-status:has-text('found for')")
+                assert page.inner_text("#found-status") == f"0 found for {furniture}"
+            page.goto("/index.html")
+            page.fill("#q", "zola")
+            page.wait_for_selector("#suggestions li", timeout=20_000)
             page.press("#q", "Enter")
             page.wait_for_selector("#found li")
+            assert page.inner_text("#found mark") == "Zola"
             page.click("#found li a")
             assert page.url.endswith("/r/run/a/0-root.html")
             page.click("article a.wl:has-text('Left')")

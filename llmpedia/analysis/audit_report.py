@@ -1,8 +1,10 @@
 """What one or more audits found, as tables: counts, metrics, the paper's forms of them, the published scores beside, cost."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,9 @@ from llmpedia.audit.metrics import audit_metrics
 from llmpedia.audit.published import median_claims, published_summaries
 from llmpedia.audit.review import Agreement
 from llmpedia.audit.similarity import Encoder, similarities, similarity_summary
+from llmpedia.engines.models import Models
+from llmpedia.engines.packaged import PACKAGES, resolve_model
+from llmpedia.errors import ConfigError
 from llmpedia.store.runfolder import RunFolder
 
 Row = dict[str, Any]
@@ -21,6 +26,9 @@ Rows = list[Row]
 
 # Of the bootstrap, so that a report is the same each time.
 _SEED = 42
+_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
+_LONGEST_WHY = 200  # characters of a loader's message
+_WAY_OUT = f"give {PACKAGES[1]}, a local folder, or a hub name OWNER/NAME that this machine can load"
 
 
 def audit_report(
@@ -29,6 +37,7 @@ def audit_report(
     with_similarity: bool,
     reviews: Mapping[str, Agreement],
     names: Mapping[str, str] | None = None,
+    prices: Models | None = None,
 ) -> tuple[dict[str, Rows], Rows]:
     """(name -> rows, what is missing and why).
 
@@ -38,6 +47,7 @@ def audit_report(
         with_similarity: compare texts with Wikipedia's; reads all of them.
         reviews: tier -> agreement of a reader with the judge.
         names: URI of a run -> what it is called; None, or one that is not in it: by its folder.
+        prices: instead of those that each run's own settings name.
 
     Raises:
         InputError: tables that do not fit each other.
@@ -56,7 +66,7 @@ def audit_report(
         tables["funnel"] += metrics["funnel"]
         tables["error_types"] += _error_types(audit, constants)
         scores.append((constants, metrics["articles"]))
-        tables["usage"] += usage_table(audit)
+        tables["usage"] += [{"run": constants["run"], "audit": row.pop("run"), **row} for row in usage_table(audit, prices)]
         if with_similarity:
             pairs = [(ours, theirs) for _, ours, theirs in text_pairs(audit)]
             similar += [similarity_summary(similarities(pairs, encode), constants, _SEED)] if pairs else []
@@ -131,13 +141,25 @@ def _error_types(audit: RunFolder, constants: Row) -> Rows:
 
 
 def local_encoder(model: str) -> Encoder:
-    """A sentence-transformers model as an encoder of texts."""
+    """A sentence-transformers model as an encoder of texts, loaded when it is given the first ones.
+
+    Raises:
+        ConfigError: nothing that could be loaded is called that; from the encoder: it cannot be loaded.
+    """
+    if not (model in PACKAGES or Path(model).is_dir() or _HUB_NAME.fullmatch(model)):
+        raise ConfigError(f"--encoder = {model!r}: is no known package, no folder and no hub name; {_WAY_OUT}")
+    load = cache(lambda: _loaded(model))
+    return lambda texts: load().encode(texts, batch_size=32, show_progress_bar=False)
+
+
+def _loaded(model: str) -> Any:
     from sentence_transformers import SentenceTransformer
 
-    from llmpedia.engines.packaged import resolve_model
-
-    loaded = SentenceTransformer(resolve_model(model))
-    return lambda texts: loaded.encode(texts, batch_size=32, show_progress_bar=False)
+    try:
+        return SentenceTransformer(resolve_model(model))
+    except Exception as e:  # a loader raises whatever its libraries do
+        why = " ".join(str(e).split())[:_LONGEST_WHY]
+        raise ConfigError(f"--encoder = {model!r}: cannot be loaded ({type(e).__name__}: {why}); {_WAY_OUT}") from e
 
 
 def headline(tables: Mapping[str, Rows]) -> list[str]:

@@ -16,6 +16,7 @@ from llmpedia.analysis.funnel import is_walk
 from llmpedia.analysis.page import Part
 from llmpedia.analysis.systems import System
 from llmpedia.analysis.usage import usage_table
+from llmpedia.engines.models import Models
 from llmpedia.store.runfolder import RunFolder
 from llmpedia.store.times import Moment, read_moments
 
@@ -42,15 +43,15 @@ class _Job:
     articles: int
 
 
-def cost_part(systems: Sequence[System]) -> Part:
-    """Of each walk and of the audits of all systems."""
+def cost_part(systems: Sequence[System], prices: Models | None = None) -> Part:
+    """Of each walk and of the audits of all systems; ``prices``: instead of those that each run's own settings name."""
     missing: Rows = []
     times: Rows = []
     stages: Rows = []
     for job in _jobs(systems):
         told = engine_time(job.folder)
         times.append({"run": job.run, "job": job.job, "articles": job.articles, **told})
-        stages += stage_costs(job.run, job.job, job.articles, usage_table(job.folder), told["gpu_hours"])
+        stages += stage_costs(job.run, job.job, job.articles, usage_table(job.folder, prices), told["gpu_hours"])
         missing += _untold(job, told, [row for row in stages if (row["run"], row["job"]) == (job.run, job.job)])
     if not stages:
         row = {"table": _STAGES, "what": "table", "reason": "no run has asked a model for anything yet"}
@@ -158,7 +159,7 @@ def _untold(job: _Job, told: Row, rows: Rows) -> Rows:
     unpriced = sorted({r["model"] for r in rows if r["stage"] != _ALL and r["cost"] is None and not r["untold"]})
     for model in unpriced:
         reason = f"no price is known of the model {model}"
-        lacking.append((_STAGES, f"{model}: money", reason, "llmpedia report again, once the run's engine.models_file prices it"))
+        lacking.append((_STAGES, f"{model}: money", reason, "llmpedia report RUN --out DIR --models-file FILE"))
     where = f"{job.run}, {job.job}"
     return [{"table": t, "what": f"{where}: {what}", "reason": why, "command": command} for t, what, why, command in lacking]
 

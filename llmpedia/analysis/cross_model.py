@@ -20,7 +20,7 @@ from llmpedia.analysis.audit_tables import Findings, audit_tables, percent
 from llmpedia.analysis.corpus import corpus_means, written_subjects
 from llmpedia.analysis.cross_model_figures import cross_model_figures
 from llmpedia.analysis.page import Part
-from llmpedia.analysis.systems import SEED, Row, Rows, System, audits_of, likeness, sampled_keys, summary_of, systems_of
+from llmpedia.analysis.systems import SAMPLES, SEED, Row, Rows, System, audits_of, likeness, sampled_keys, summary_of, systems_of
 from llmpedia.audit.metrics import SHARES, macro
 from llmpedia.audit.similarity import Encoder
 from llmpedia.audit.stages import NOT_ADJUDICATED
@@ -273,7 +273,7 @@ def _factuality(row: Row) -> Row:
 
 def _no_audits(systems: Sequence[System], chosen: Mapping[str, RunFolder], part: str) -> Rows:
     """One row a run that lacks the sample."""
-    reason = f"no audit of it has a sample of {_SAMPLES[part]}, and a comparison needs two runs that have"
+    reason = f"none of its audits has {SAMPLES[_SAMPLES[part]]}, and a comparison needs two runs that have one"
     return [
         {"table": TABLE, "what": f"{part}: {s.name}", "reason": reason, "command": _command(part).replace("RUN", s.run.uri)}
         for s in systems

@@ -17,8 +17,8 @@ Rows = list[Row]
 HATCHES = ("", "//", "..", "xx", "--", "\\\\", "++", "oo")
 # Light enough for what is printed on them, and told apart by hatching besides.
 SHADES = ("#1b4965", "#e0a458", "#7fb3d5", "#f1ece2", "#b9c99b", "#cdb4db", "#8a8a8a", "#ffffff")
-_DARK = 0.5  # share of black from which on numbers are white
-_ROOM = 1.4  # above the highest value, so that its square is not black
+_TONES = ("#dbe7f0", "#1b4965")  # of 0 and 1: a square of 0 is not the white of none
+_DARK = 0.5  # from which value on numbers are white
 _MEASURES = {"precision_pct": "precision", "true_pct": "true", "false_pct": "false", "unverifiable_pct": "unverifiable"}
 LIKENESS = {
     "tfidf_cosine": "TF-IDF cosine",
@@ -70,23 +70,25 @@ def _entities(rows: Rows) -> "Figure":
     names = list(dict.fromkeys(name for row in rows for name in (row["run"], row["other"])))
     subjects = rows[0]["subjects"]
     pairs: dict[tuple[str, ...], float | None] = {(row["run"], row["other"]): row["jaccard"] for row in rows}
-    return _matrix(names, pairs, f"Jaccard of linked entities, mean over {subjects:,} shared subjects")
+    plural = "" if subjects == 1 else "s"
+    return _matrix(names, pairs, f"Jaccard of linked entities, mean over {subjects:,} shared subject{plural}")
 
 
 def _matrix(names: Sequence[str], pairs: Mapping[tuple[str, ...], float | None], title: str) -> "Figure":
-    """A square a pair, darker for more, each with its number."""
+    """A square a pair, darker for more on a scale from 0 to 1, each with its number."""
+    from matplotlib.colors import LinearSegmentedColormap
+
     size = len(names)
     figure, (axes,) = new_figure(3 + 0.8 * size, 1.8 + 0.7 * size)
     values = [[float("nan")] * size for _ in names]
     for (i, a), (j, b) in combinations(enumerate(names), 2):
         values[i][j] = values[j][i] = drawn_value(pairs.get((a, b), pairs.get((b, a))))
-    top = _ROOM * max((v for line in values for v in line if not math.isnan(v)), default=0.0) or 1.0
-    axes.imshow(values, cmap="Greys", vmin=0, vmax=top)
+    squares = axes.imshow(values, cmap=LinearSegmentedColormap.from_list("tones", _TONES), vmin=0, vmax=1)
+    figure.colorbar(squares, ax=axes, shrink=0.8)
     for i, line in enumerate(values):
         for j, value in enumerate(line):
             if not math.isnan(value):
-                dark = value > _DARK * top
-                axes.text(j, i, f"{value:.3f}", ha="center", va="center", color="white" if dark else "black")
+                axes.text(j, i, f"{value:.3f}", ha="center", va="center", color="white" if value > _DARK else "black")
     shown = [shown_name(name) for name in names]
     axes.set_xticks(range(size), shown, rotation=30, ha="right")
     axes.set_yticks(range(size), shown)

@@ -24,6 +24,7 @@ EDGE: dict[str, Any] = {"edgecolor": "#222222", "linewidth": 0.4}
 HATCHES = ("", "///", "...", "xx", "--", "\\\\\\", "++", "oo")
 _LONGEST, _LONGEST_KEY = 48, 72  # characters of a name at an axis, and in a legend above
 _DPI = 144
+FORMS: dict[str, dict[str, Any]] = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}  # and what to leave out
 _KEY, _CHARACTER, _LINE = 0.8, 0.08, 0.2  # inches that a legend's key, a character and a line of it take
 # What no XML may hold, and so no SVG.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -39,7 +40,7 @@ def write_figures(figures: Mapping[str, "Figure"], folder: Path) -> list[Path]:
     with look(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
         for name, figure in figures.items():
-            for form, metadata in (("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})):
+            for form, metadata in FORMS.items():
                 paths.append(folder / f"{name}.{form}")
                 figure.savefig(paths[-1], format=form, metadata=metadata, dpi=_DPI)
                 figure.set_layout_engine("none")  # laid out once, for both forms
@@ -133,7 +134,8 @@ def grouped_bars(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], 
     axes.set_xticks(range(len(columns)), list(columns.values()))
     if log:
         axes.set_yscale("log")
-        axes.set_ylim(bottom=1)
+        tallest = max((row[c] for row in rows for c in columns if row[c]), default=1)
+        axes.set_ylim(1, 3 * tallest)  # a bar that ends at the frame looks cut
     axes.set_ylabel(label)
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.grid(axis="y", alpha=0.3)

@@ -16,6 +16,7 @@ from llmpedia.errors import InputError
 
 Rows = list[dict[str, Any]]
 
+FORMS = ("parquet", "csv", "md", "tex")
 _DECIMALS = 4
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -45,7 +46,7 @@ def write_table(rows: Rows, stem: Path) -> list[Path]:
     _check(rows, stem.name)
     stem.parent.mkdir(parents=True, exist_ok=True)
     # Not with_suffix: a name may hold a dot.
-    paths = [stem.with_name(f"{stem.name}.{form}") for form in ("parquet", "csv", "md", "tex")]
+    paths = [stem.with_name(f"{stem.name}.{form}") for form in FORMS]
     _write_parquet(rows, paths[0], stem.name)
     _write_csv(rows, paths[1])
     paths[2].write_text(as_markdown(rows), encoding="utf-8")

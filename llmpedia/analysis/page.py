@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from llmpedia.analysis import drawing, formats
 from llmpedia.analysis.drawing import write_figures
 from llmpedia.analysis.formats import columns_of, shown, write_tables
+from llmpedia.analysis.report_folder import MANIFEST, report_folder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,7 +23,7 @@ Rows = list[Row]
 
 _LONG = 40  # rows from which on a table is folded
 _MANY = 4  # figures of one table from which on all but the first ones are folded
-_MISSING = "missing"
+_MISSING, _INDEX = "missing", "index.html"
 _STYLE = Path(__file__).with_name("page.css")
 
 
@@ -43,15 +45,22 @@ class Part:
 
 
 def write_report(title: str, about: str, parts: Sequence[Part], folder: Path) -> list[Path]:
-    """Each table as Parquet, CSV, Markdown and LaTeX, each figure as SVG and PNG, and ``index.html``; the files written."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Each table as Parquet, CSV, Markdown and LaTeX, each figure as SVG and PNG, and ``index.html``; the files written.
+
+    Raises:
+        InputError: the folder holds other things than a report.
+    """
     tables = {name: rows for part in parts for name, rows in part.tables.items() if rows}
     missing = [row for part in parts for row in part.missing]
     figures = {name: figure for part in parts for name, figure in part.figures.items()}
     whole = {**tables, **({_MISSING: missing} if missing else {})}
-    paths = [*write_tables(whole, folder), *write_figures(figures, folder), folder / "index.html"]
-    paths[-1].write_text(_page(title, about, parts, missing), encoding="utf-8")
-    return paths
+    names = [
+        f"{name}.{form}" for made, forms in ((whole, formats.FORMS), (figures, drawing.FORMS)) for name in made for form in forms
+    ]
+    with report_folder(folder, [*names, _INDEX]):
+        paths = [*write_tables(whole, folder), *write_figures(figures, folder), folder / _INDEX]
+        paths[-1].write_text(_page(title, about, parts, missing), encoding="utf-8")
+    return [*paths, folder / MANIFEST]
 
 
 def _page(title: str, about: str, parts: Sequence[Part], missing: Rows) -> str:

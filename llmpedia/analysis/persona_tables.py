@@ -220,19 +220,14 @@ def _articles(cell: Cell, lexicons: Lexicons) -> Rows:
 
 
 def _nothing(lexicons: Lexicons, without: Rows) -> Rows:
-    """Nothing can be compared: each table with the reason."""
+    """Nothing can be compared: one row for all tables, with the reason."""
     told = [f"{row['what']}: {row['reason']}" for row in without]
     reason = "; ".join(told[:_TOLD]) + (f"; and {len(told) - _TOLD} more" if len(told) > _TOLD else "")
     command = next((row["command"] for row in without if "command" in row), grid_command(lexicons.config(PRIMARY)))
-    commands = {
-        "table_24_actors": grid_command(lexicons.actors_config()),
-        "table_27_extended": grid_command(lexicons.config(EXTENDED)),
-    }
-    return [
-        {"table": name, "what": "all", "reason": reason or "no run was given", "command": commands.get(name, command)}
-        for name in _TITLES
-        if name.startswith("table_")
-    ]
+    actors, extended = grid_command(lexicons.actors_config()), grid_command(lexicons.config(EXTENDED))
+    names = ", ".join(name for name in _TITLES if name.startswith("table_"))
+    commands = "; ".join(dict.fromkeys((command, actors, extended)))
+    return [{"table": "personas", "what": names, "reason": reason or "no run was given", "command": commands}]
 
 
 def _absent(tables: Mapping[str, Rows], cells: Sequence[Cell], lexicons: Lexicons) -> Rows:

@@ -19,6 +19,7 @@ from llmpedia.analysis.systems import System, systems_of
 from llmpedia.audit.folder import open_audit
 from llmpedia.audit.review import Agreement
 from llmpedia.audit.similarity import Encoder
+from llmpedia.engines.models import Models
 from llmpedia.store.runfolder import RUN_FILE, RunFolder
 
 Row = dict[str, Any]
@@ -62,8 +63,12 @@ _COMMANDS = {
 }
 
 
-def report(runs: Sequence[RunFolder], encode: Encoder | None, reviews: Mapping[str, Agreement]) -> list[Part]:
+def report(
+    runs: Sequence[RunFolder], encode: Encoder | None, reviews: Mapping[str, Agreement], prices: Models | None = None
+) -> list[Part]:
     """All parts, in order. ``encode``: for the semantic cosine to Wikipedia; ``reviews``: tier -> agreement of reader and judge.
+
+    ``prices``: instead of those that each run's own settings name.
 
     Raises:
         InputError: a run or an audit is damaged, or more runs are given than can be compared.
@@ -80,9 +85,9 @@ def report(runs: Sequence[RunFolder], encode: Encoder | None, reviews: Mapping[s
         replace(trap_part(runs, audits, encode), title="Retrieval trap"),
     ]
     made = {name for part in compared for name in (*part.tables, *(row["table"] for row in part.missing))}
-    hops, audited = _of_audits(systems, encode, reviews, made)
+    hops, audited = _of_audits(systems, encode, reviews, made, prices)
     first = Part({"runs": [_about(system) for system in systems]}, idle, {"runs": "Settings and size"}, title="Runs")
-    parts = [first, funnel_part(systems), hops, audited, *compared, cost_part(systems)]
+    parts = [first, funnel_part(systems), hops, audited, *compared, cost_part(systems, prices)]
     return [replace(part, missing=[_with_command(row) for row in part.missing]) for part in parts]
 
 
@@ -146,7 +151,11 @@ def _about(system: System) -> Row:
 
 
 def _of_audits(
-    systems: Sequence[System], encode: Encoder | None, reviews: Mapping[str, Agreement], made: set[str]
+    systems: Sequence[System],
+    encode: Encoder | None,
+    reviews: Mapping[str, Agreement],
+    made: set[str],
+    prices: Models | None,
 ) -> tuple[Part, Part]:
     """Table 6, and the other tables of audits but for those that are ``made`` elsewhere."""
     audits = [audit for system in systems for audit in system.audits]
@@ -155,7 +164,7 @@ def _of_audits(
         lacking = [{"table": name, "what": "table", "reason": reason} for name in _COMMANDS if name not in made | {_AUDITS}]
         return Part({}), Part({}, lacking)
     names = {system.run.uri: system.name for system in systems}
-    tables, missing = audit_report(audits, encode, encode is not None, reviews, names)
+    tables, missing = audit_report(audits, encode, encode is not None, reviews, names, prices)
     hops = hops_part(tables, missing)
     left = {name: rows for name, rows in tables.items() if name not in made | {HOPS}}
     others = [row for row in missing if row["table"] not in made | {HOPS}]

@@ -19,6 +19,8 @@ Rows = list[Row]
 
 # Of every draw and bootstrap, so that a report is the same each time.
 SEED = 42
+SAMPLES = {"titles": "a sample of given titles", "random": "a random sample"}
+"""What a sample is called in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def audits_of(systems: Sequence[System], sample: str, table: str, missing: Rows)
             found[system.name] = fitting[0]
         elif fitting:
             named = ", ".join(audit.uri.rpartition("/")[2] for audit in fitting)
-            reason = f"its audits {named} all have a sample {sample}, and which one is meant cannot be told"
+            reason = f"its audits {named} all have {SAMPLES[sample]}, and which one is meant cannot be told"
             command = f"llmpedia report {system.run.uri} --out DIR, with all but one of them moved elsewhere"
             missing.append({"table": table, "what": f"{system.name}: sample {sample}", "reason": reason, "command": command})
     return found

@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from llmpedia.analysis.audit_tables import Findings, audit_tables
 from llmpedia.analysis.corpus import written_subjects
 from llmpedia.analysis.page import Part
-from llmpedia.analysis.systems import Row, Rows, System, audits_of, likeness, sampled_keys, summary_of, systems_of
+from llmpedia.analysis.systems import SAMPLES, Row, Rows, System, audits_of, likeness, sampled_keys, summary_of, systems_of
 from llmpedia.analysis.trap_figures import trap_figures
 from llmpedia.audit.evidence import TIERS
 from llmpedia.audit.metrics import SHARES
@@ -81,7 +81,7 @@ def _command_of(what: str) -> str:
 
 def _unaudited(systems: Sequence[System], chosen: Mapping[str, RunFolder]) -> Rows:
     """Runs that could be systems and lack an audit: those of a list of titles, and imported ones."""
-    reason = f"no audit of it has a sample of {SAMPLE}"
+    reason = f"none of its audits has {SAMPLES[SAMPLE]}"
     return [
         _row(TABLE, system.name, reason, _audit(system.run.uri))
         for system in systems
@@ -96,7 +96,7 @@ def _of_titles(run: RunFolder) -> bool:
 
 def _too_few(systems: Sequence[System], chosen: Mapping[str, RunFolder]) -> Rows:
     """What is still to be done, step by step."""
-    reason = f"{len(chosen)} systems have an audit of given titles; a comparison needs two"
+    reason = f"{'one system has' if chosen else 'no system has'} an audit of given titles; a comparison needs two"
     steps = []
     if not any(_of_titles(s.run) and s.run.description().get("kind") != IMPORTED for s in systems):
         steps.append(("articles of our own", "llmpedia materialize configs/trap.yaml --set run.titles=TITLES"))

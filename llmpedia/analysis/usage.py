@@ -184,9 +184,10 @@ def _sum(name: str, rows: Rows) -> dict[str, Any]:
     return whole
 
 
-def usage_table(run: RunFolder) -> Rows:
-    """What the committed part of a run took."""
+def usage_table(run: RunFolder, prices: Models | None = None) -> Rows:
+    """What the committed part of a run took; ``prices``: instead of those that the run's own settings name."""
     models, batched = settings_of(run)
+    models = prices or models
     return usage_rows(run.uri.rstrip("/").rpartition("/")[2] or run.uri, asked(run), models, batched)
 
 

@@ -14,7 +14,9 @@ from llmpedia.audit.stages import LABELS
 from llmpedia.errors import InputError
 from llmpedia.sheets import NUMBER, cells, check_columns, columns, need_free, need_none, read_rows, write_rows
 
-READER_COLUMNS = ("agree", "correct_verdict", "comment")
+_DECISION = ("agree", "correct_verdict")
+READER_COLUMNS = (*_DECISION, "comment")
+_SHOWN = 3
 _ITEM_COLUMNS = ("item", "tier", "subject", "claim")
 _JUDGE_COLUMNS = ("judge_verdict", "judge_error_type", "judge_confidence", "judge_explanation")
 
@@ -102,8 +104,8 @@ def read_sheet(path: Path) -> Rows:
     alone. A sheet saved with semicolons or tabs is read too.
 
     Raises:
-        InputError: it is no such sheet, or rows are not filled in; all are counted and the first ten named, with their row in
-            the spreadsheet.
+        InputError: it is no such sheet, or rows are not filled in or wrong; all are counted and the first ones named, with
+            their row in the spreadsheet.
     """
     table = read_rows(path)
     hidden = "judge_verdict" not in table[0]
@@ -113,16 +115,30 @@ def read_sheet(path: Path) -> Rows:
     problems = [f"item {item} is in the key but not in the sheet" for item in judged.keys() - {r["item"] for r in table}]
     times = Counter(row["item"] for row in table)
     found: Rows = []
+    still_open: list[str] = []
     for row in table:
+        where = f"row {row[NUMBER]} (item {row['item']})"
         human, problem = human_class(row, judged.get(row["item"]), hidden)
         if times[row["item"]] > 1:
             problem = "is there more than once"
+        elif problem and row["item"] in judged and not any(row[c].strip() for c in wanted if c in _DECISION):
+            still_open.append(where)
+            problem = None
         if problem:
-            problems.append(f"row {row[NUMBER]} (item {row['item']}) {problem}")
+            problems.append(f"{where} {problem}")
         found.append({"item": row["item"], "tier": row["tier"], "judge": judged.get(row["item"]), "human": human})
         found[-1]["comment"] = row["comment"].strip() or None
+    if still_open:
+        raise InputError(f"{path}: {_open_rows(still_open, len(table), problems, 'correct_verdict' if hidden else 'agree')}")
     need_none(path, problems)
     return found
+
+
+def _open_rows(still_open: Sequence[str], rows: int, problems: Sequence[str], column: str) -> str:
+    more = f"; {len(problems)} cannot be used: {'; '.join(problems[:_SHOWN])}" if problems else ""
+    examples = f"{', '.join(still_open[:_SHOWN])}{', ...' if len(still_open) > _SHOWN else ''}"
+    verb = "is" if len(still_open) == 1 else "are"
+    return f"{len(still_open)} of {rows} rows {verb} still open; fill {column} of {examples}{more}"
 
 
 def human_class(row: Row, judge: str | None, hidden: bool) -> tuple[str | None, str | None]:

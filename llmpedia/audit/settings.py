@@ -83,7 +83,7 @@ class WikipediaSection(Section):
     def _possible(self) -> Self:
         if self.kind == "mediawiki" and not self.contact:
             raise ValueError(
-                "contact: null: Wikimedia refuses clients that name nobody; set wikipedia.contact to a mail address or URL"
+                "contact: null: Wikimedia refuses who names nobody; give a mail address or URL by --set wikipedia.contact=ADDRESS"
             )
         if self.kind != "mediawiki" and not self.path:
             raise ValueError(f"path: null: kind {self.kind} reads a local copy; set wikipedia.path")

@@ -71,16 +71,16 @@ class Models(_Data):
 
 
 @cache
-def load_models(path: str | None) -> Models:
-    """The built-in models, behind those of the user's file if there is one.
+def load_models(path: str | None, setting: str = "engine.models_file") -> Models:
+    """The built-in models, behind those of the user's file if there is one; ``setting``: what has named it, for errors.
 
     Raises:
         ConfigError: the file cannot be read or is at fault; one line.
     """
-    built_in = _read(BUILT_IN)
+    built_in = _read(BUILT_IN, setting)
     if path is None:
         return built_in
-    user = _read(Path(path))
+    user = _read(Path(path), setting)
     return Models(
         prices_as_of=user.prices_as_of or built_in.prices_as_of,
         models=[*user.models, *built_in.models],
@@ -88,16 +88,14 @@ def load_models(path: str | None) -> Models:
     )
 
 
-def _read(path: Path) -> Models:
+def _read(path: Path, setting: str) -> Models:
     try:
         return Models.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")) or {})
     except (OSError, UnicodeDecodeError) as e:
-        raise ConfigError(f"engine.models_file = {str(path)!r}: cannot be read ({type(e).__name__}); every node needs it") from e
+        raise ConfigError(f"{setting} = {str(path)!r}: cannot be read ({type(e).__name__}); every node needs it") from e
     except yaml.YAMLError as e:
-        raise ConfigError(f"engine.models_file = {str(path)!r}: not valid YAML ({' '.join(str(e).split())}); correct it") from e
+        raise ConfigError(f"{setting} = {str(path)!r}: not valid YAML ({' '.join(str(e).split())}); correct it") from e
     except ValidationError as e:
         first = e.errors(include_url=False)[0]
         at = ".".join(map(str, first["loc"]))
-        raise ConfigError(
-            f"engine.models_file = {str(path)!r}: {at}: {first['msg']}; llmpedia/engines/models.yaml tells how"
-        ) from e
+        raise ConfigError(f"{setting} = {str(path)!r}: {at}: {first['msg']}; llmpedia/engines/models.yaml tells how") from e

@@ -138,7 +138,7 @@ def _auditing(sections: Sections, source: Path) -> Auditing:
         under = load_audit_config(path, _contact(own)).model_dump(mode="json")
         config = parse_as(AuditConfig, merged(under, own), str(source))
     except ConfigError as e:
-        raise ConfigError(f"audit: {e}") from e
+        raise ConfigError(f"audit: {str(e).replace('--set ', '--set audit.')}") from e  # a grid's --set goes by the grid's paths
     return Auditing(Path(path).stem, resolve_audit_paths(config, source))
 
 

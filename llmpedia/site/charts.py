@@ -180,6 +180,15 @@ def charts_page(run: SiteRun, made: Counted | None, to: Addresses) -> Context:
     return {"run": run, "title": "Charts", "made": made is not None, "charts": charts, "notes": notes}
 
 
+def funnel_part(run: SiteRun, made: Counted | None) -> Context:
+    """What a home page shows of the counts: (label, names left, percent of the widest, names lost) a step, as in the charts."""
+    rows = made.tables.get("table_03_funnel", []) if made else []
+    steps = _steps(rows[0]) if rows and rows[0]["raw_links"] else []
+    widest = max((n for _, n, _ in steps), default=0)
+    bars = [(label, n, _share(n, widest), max(0, before - n) if before is not None else 0) for label, n, before in steps]
+    return {"funnel": bars, "funnel_wait": made is None and not run.imported, "funnel_note": None}
+
+
 def _charts(run: SiteRun, made: Counted, to: Addresses) -> Iterator[Chart]:
     tables = made.tables
     if tables:
@@ -197,15 +206,19 @@ def _charts(run: SiteRun, made: Counted, to: Addresses) -> Iterator[Chart]:
 # --- charts
 
 
+def _steps(row: Row) -> list[tuple[str, int, int | None]]:
+    """(label, names left, names left by the step before; None: it is the first) of each step."""
+    left = [row[column] for column in _STEPS]
+    return list(zip(_STEPS.values(), left, [None, *left[:-1]], strict=True))
+
+
 def _funnel(rows: Rows) -> Chart:
     row = rows[0]
-    lines, before, whole = [], None, row["raw_links"]
-    for column, label in _STEPS.items():
-        n = row[column]
+    lines, whole = [], row["raw_links"]
+    for label, n, before in _steps(row):
         kept = f" ({100 * n / before:.1f}%)" if before else ""
         told = Segment("solid", 0, _share(n, whole), f"{label}: {n:,}")
         lines.append(Line(label, f"{n:,}{kept}", (told,)))
-        before = n
     about = f"What is left of the names that {row['generated_articles']:,} articles link after each step."
     lines = lines if whole else []
     return Chart("funnel", "From links to articles", about, (), "step", "names (kept by it)", tuple(lines), *_table(rows))

@@ -17,8 +17,10 @@ import yaml
 from llmpedia.sheets import write_rows
 from llmpedia.site.masked import masked_value
 from llmpedia.site.release import RELEASED, Filter, Row, Rows, released
+from llmpedia.site.story import source_name
 from llmpedia.site.whole import need_free, new_file, new_folder
 from llmpedia.store.runfolder import RunFolder
+from llmpedia.store.verify import IMPORTED
 
 _ROWS_A_FILE = 20_000
 
@@ -126,19 +128,14 @@ def _card(run: RunFolder, audits: Sequence[RunFolder], rows: Counter[str], licen
     head = {
         "license": licence,
         "task_categories": ["text-generation"],
-        "tags": ["llmpedia", "synthetic"],
+        "tags": ["llmpedia"] if _imported(run) else ["llmpedia", "synthetic"],
         "size_categories": [_size(rows["articles"])],
         "configs": configs,
     }
     identity = _identity(run, private)
-    walk, model = identity["run"], identity["engine"]["model"]
-    first = walk.get("root_topic") or walk["seed"]
-    begun = f"starting from {_inline(first)} and following its own links" if first else "on titles that it was given"
     lines = [
         f"---\n{yaml.safe_dump(head, sort_keys=False, allow_unicode=True)}---\n",
-        f"# What {_inline(model)} writes from memory\n",
-        f"Articles written by a language model without any source, {begun}. **Nothing in them is checked** but for "
-        "what the table `claims` says; read them as what the model holds to be true.\n",
+        _told(run, identity, bool(rows["claims"]), private),
         _facts(run, identity, audits, licence),
         "## Tables\n",
         *(_columns(table, rows[table]) for table in rows),
@@ -149,6 +146,29 @@ def _card(run: RunFolder, audits: Sequence[RunFolder], rows: Counter[str], licen
         indent(yaml.safe_dump(identity, sort_keys=False, allow_unicode=True), "    "),
     ]
     return "\n".join(lines)
+
+
+def _imported(run: RunFolder) -> bool:
+    return run.description().get("kind") == IMPORTED
+
+
+def _told(run: RunFolder, identity: Row, claims: bool, private: Filter) -> str:
+    """Title and first sentences. ``claims``: the table is part of the release."""
+    walk, model = identity["run"], _inline(identity["engine"]["model"])
+    but = " but for what the table `claims` says" if claims else ""
+    if _imported(run):
+        name = source_name(str(run.description()["config"]["texts"]))
+        texts = _inline(masked_value(name) if private.policy == "mask" else name)
+        return (
+            f"# Articles of {model}, imported from {texts}\n\nAnother encyclopedia's texts as they stood there. "
+            f"**Nothing in them is checked**{but}.\n"
+        )
+    first = walk.get("root_topic") or walk["seed"]
+    begun = f"starting from {_inline(first)} and following its own links" if first else "on titles that it was given"
+    return (
+        f"# What {model} writes from memory\n\nArticles written by a language model without any source, {begun}. "
+        f"**Nothing in them is checked**{but}; read them as what the model holds to be true.\n"
+    )
 
 
 def _size(n: int) -> str:
@@ -170,8 +190,8 @@ def _identity(run: RunFolder, private: Filter) -> Row:
 def _facts(run: RunFolder, identity: Row, audits: Sequence[RunFolder], licence: str) -> str:
     walk = identity["run"]
     told = {
-        "model": identity["engine"]["model"],
-        "mode": walk["mode"],
+        "encyclopedia" if _imported(run) else "model": identity["engine"]["model"],
+        "mode": None if _imported(run) else walk["mode"],
         "persona": walk["persona"],
         "prompting": walk["prompting"],
         "self-grounding": walk["self_grounding"],

@@ -7,7 +7,7 @@ from starlette.responses import RedirectResponse, Response
 
 from llmpedia.site import compare as comparing
 from llmpedia.site import neighbourhood
-from llmpedia.site.charts import Counting, charts_page
+from llmpedia.site.charts import charts_page
 from llmpedia.site.reader import Entity, SiteRun
 from llmpedia.site.shelf import Shelf
 
@@ -48,12 +48,11 @@ def graph(shelf: Shelf) -> APIRouter:
 def charts(shelf: Shelf) -> APIRouter:
     """The route of a run's charts."""
     routes = APIRouter()
-    counting = Counting()
 
     @routes.get("/r/{name}/charts")
     def figures(name: str) -> Response:
         run = shelf.run(name)
-        return shelf.page("charts.html", charts_page(run, counting.of(run, _WAIT), shelf.to))
+        return shelf.page("charts.html", charts_page(run, shelf.counting.of(run, _WAIT), shelf.to))
 
     return routes
 

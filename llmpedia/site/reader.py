@@ -20,12 +20,13 @@ from llmpedia.site.incoming import Incoming
 from llmpedia.site.listing import Listing
 from llmpedia.site.reader_tables import OpenTables, Row, WaveTables
 from llmpedia.store.runfolder import RunFolder
+from llmpedia.store.verify import IMPORTED
 
 __all__ = ["AuditOf", "ClaimOf", "Entity", "Row", "SiteRun", "open_runs"]
 
 _STAGES = ("self_grounding", "outline", "article", "ner", "arbitration")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
-_READABLE = (None, "imported")
+_READABLE = (None, IMPORTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,11 @@ class SiteRun:
         """The audits in its folder."""
         return self._opened
 
+    @property
+    def imported(self) -> bool:
+        """Whether its articles are another encyclopedia's, see ``audit.imported``."""
+        return self.description.get("kind") == IMPORTED
+
     def entity(self, number: int) -> Entity | None:
         """An entity by its number; None: there is none."""
         c = self._catalogue
@@ -161,6 +167,10 @@ class SiteRun:
     def article(self, number: int) -> Row | None:
         """Its row of ``articles``; None: not written."""
         return self._last("articles", self._wave(self._catalogue.articles, number), number)
+
+    def source(self, number: int) -> Row | None:
+        """Its row of ``imports``; None: it was not imported."""
+        return self._last("imports", self._wave(self._catalogue.articles, number), number)
 
     def subject(self, number: int) -> Row | None:
         """Its last row of ``subjects``; None: not visited."""

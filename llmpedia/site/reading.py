@@ -3,16 +3,20 @@
 import secrets
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, HTTPException, Query
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
+from llmpedia.errors import InputError
 from llmpedia.site import trace, views
+from llmpedia.site.charts import funnel_part
+from llmpedia.site.reader import SiteRun
 from llmpedia.site.shelf import Shelf
 
 PARTS = frozenset({"random", "suggestions"})
 """What of ``addresses.OPTIONAL`` these routes answer."""
 
 _SUGGESTIONS = 8
+_WAIT = 0.02  # seconds for the counting of a small run: a home page never waits for that of a large one
 _Words = Annotated[str, Query(max_length=300)]
 
 
@@ -31,13 +35,13 @@ def router(shelf: Shelf) -> APIRouter:
         run = shelf.run(name)
         if run.refresh():
             shelf.searches[name].refresh()
-        return shelf.page("home.html", views.home_page(run))
+        return shelf.page("home.html", views.home_page(run) | _funnel(shelf, run))
 
     @routes.get("/r/{name}/list")
     def listing(
         name: str, hop: int | None = None, letter: _Words | None = None, page: Annotated[int, Query(ge=1)] = 1
     ) -> Response:
-        return shelf.page("list.html", views.list_page(shelf.run(name), hop, letter, page))
+        return shelf.page("list.html", _listed(shelf.run(name), hop, letter, page))
 
     @routes.get("/r/{name}/random")
     def by_chance(name: str) -> Response:
@@ -71,3 +75,18 @@ def router(shelf: Shelf) -> APIRouter:
         return shelf.page("trace.html", trace.trace_page(run, shelf.entity(run, slug), shelf.others(run), shelf.to))
 
     return routes
+
+
+def _listed(run: SiteRun, hop: int | None, letter: str | None, page: int) -> views.Context:
+    context = views.list_page(run, hop, letter, page)
+    if page > context["pages"]:
+        raise HTTPException(404, f"This list has no page {page:,}: its last one is {context['pages']:,}.")
+    return context
+
+
+def _funnel(shelf: Shelf, run: SiteRun) -> views.Context:
+    """The home page's part of the counts; where they cannot be made, the page says why and shows the rest."""
+    try:
+        return funnel_part(run, shelf.counting.of(run, _WAIT))
+    except InputError as e:
+        return {"funnel": [], "funnel_wait": False, "funnel_note": str(e)}

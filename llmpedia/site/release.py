@@ -37,7 +37,7 @@ RELEASED: dict[str, pa.Schema] = {
             "parent_id": (_ID, "entity whose article named it first; null for a seed"),
             "aliases": (_STRINGS, "other names that were found to mean it"),
             "outline": (_STRINGS, "headings asked for, in order"),
-            "wikitext": (_STRING, "the article as the model wrote it"),
+            "wikitext": (_STRING, "the article as it was written"),
             "text": (_STRING, "the same as plain text"),
             "lead": (_STRING, "plain text before the first heading"),
             "words": (_INT, "words of the plain text"),
@@ -95,25 +95,35 @@ _TEXTS = {
 
 @dataclass
 class Filter:
-    """The private-information filter of one release. ``found``: a row a hit; ``counts``: (table, kind) -> hits."""
+    """The private-information filter of one release. ``counts``: (table, kind) -> hits.
+
+    What an entity's texts say several times is one hit: a number in an article stands in its wikitext, text and lead.
+    """
 
     policy: Policy
-    found: Rows = field(default_factory=list)
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _columns: dict[tuple[str, str, int | None, str, str], list[str]] = field(default_factory=dict)
 
-    def row(self, table: str, row: Row) -> Row:
-        """The row as it may leave, hits noted."""
-        return row | {column: self._value(table, column, row, row[column]) for column in _TEXTS[table]}
+    @property
+    def found(self) -> Rows:
+        """A row a hit, with the columns that it stands in."""
+        names = ("run", "table", "entity_id", "kind", "text")
+        return [dict(zip(names, hit, strict=True)) | {"columns": ", ".join(at)} for hit, at in self._columns.items()]
 
-    def _value(self, table: str, column: str, row: Row, value: Any) -> Any:
+    def row(self, run: str, table: str, row: Row) -> Row:
+        """The row of a run as it may leave, hits noted."""
+        return row | {column: self._value((run, table, row["entity_id"]), column, row[column]) for column in _TEXTS[table]}
+
+    def _value(self, of: tuple[str, str, int | None], column: str, value: Any) -> Any:
         if isinstance(value, list):
-            return [self._value(table, column, row, item) for item in value]
+            return [self._value(of, column, item) for item in value]
         if not value or not (hits := private_hits(value)):
             return value
         for hit in hits:
-            self.counts[table, hit.kind] += 1
-            where = {"table": table, "entity_id": row["entity_id"], "column": column}
-            self.found.append({**where, "kind": hit.kind, "start": hit.start, "text": hit.text})
+            at = self._columns.setdefault((*of, hit.kind, hit.text), [])
+            self.counts[of[1], hit.kind] += not at
+            if column not in at:
+                at.append(column)
         return masked(value)[0] if self.policy == "mask" else value
 
 
@@ -126,7 +136,7 @@ def released(run: RunFolder, audits: Sequence[RunFolder], tables: Sequence[str],
     for table in tables:
         for rows in _pieces(run, audits, table):
             if rows:
-                yield table, [_keyed(table, private.row(table, row)) for row in rows]
+                yield table, [_keyed(table, private.row(run.uri, table, row)) for row in rows]
 
 
 def _pieces(run: RunFolder, audits: Sequence[RunFolder], table: str) -> Iterator[Rows]:

@@ -1,13 +1,14 @@
 """The runs that a site serves, and what all of its routes need of them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from fastapi import HTTPException
 from starlette.responses import HTMLResponse
 
 from llmpedia.site.addresses import Addresses
+from llmpedia.site.charts import Counting
 from llmpedia.site.pages import rendered
 from llmpedia.site.reader import Entity, SiteRun
 from llmpedia.site.review_desk import Desk
@@ -36,6 +37,7 @@ class Shelf:
     searches: Mapping[str, Finds]
     to: Addresses
     desk: Desk | None = None
+    counting: Counting = field(default_factory=Counting)
 
     def run(self, name: str) -> SiteRun:
         """A run by its name; 404 without one."""

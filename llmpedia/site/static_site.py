@@ -6,7 +6,7 @@ same however many there are.
 
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
@@ -20,7 +20,7 @@ from llmpedia.errors import EngineError
 from llmpedia.site import static_addresses as at
 from llmpedia.site import trace, views
 from llmpedia.site.catalogue import NONE
-from llmpedia.site.charts import charts_page, counted
+from llmpedia.site.charts import Counted, charts_page, counted, funnel_part
 from llmpedia.site.compare import compare_page, written_there
 from llmpedia.site.masked import masked_value, tables_for_release
 from llmpedia.site.neighbourhood import graph_page
@@ -149,30 +149,35 @@ def _tasks(settings: StaticSettings, run: SiteRun, folder: Path) -> list[Task]:
 def _few_pages(settings: StaticSettings, runs: Sequence[SiteRun], folder: Path) -> int:
     """All pages but those on visited entities."""
     pages = 0
-    for file, template, context in _pages(runs):
+    counts = {run.name: counted(run) for run in runs}
+    for file, template, context in _pages(runs, counts):
         to = _addresses(settings, runs, file.count("/"))
         _write(folder / file, rendered(template, context, to))
         pages += 1
     for run in runs:
-        file, made = at.charts_file(run.name), counted(run)
+        file, made = at.charts_file(run.name), counts[run.name]
         to = _addresses(settings, runs, file.count("/"))
         _write(folder / file, rendered("charts.html", charts_page(run, made, to), to))
         pages += 1
     return pages
 
 
-def _pages(runs: Sequence[SiteRun]) -> Iterator[tuple[str, str, Context]]:
+def _pages(runs: Sequence[SiteRun], counts: Mapping[str, Counted]) -> Iterator[tuple[str, str, Context]]:
     """(file, template, context)."""
     if len(runs) == 1:
-        yield "index.html", "home.html", views.home_page(runs[0])
+        yield "index.html", "home.html", _home(runs[0], counts)
     else:
         yield "index.html", "start.html", views.start_page(runs)
     yield "404.html", "lost.html", {}
     for run in runs:
-        yield at.run_file(run.name), "home.html", views.home_page(run)
+        yield at.run_file(run.name), "home.html", _home(run, counts)
         yield at.search_file(run.name), "search.html", views.search_page(run, "", [], None)
         yield from _listings(run)
         yield from _unwritten(run)
+
+
+def _home(run: SiteRun, counts: Mapping[str, Counted]) -> Context:
+    return views.home_page(run) | funnel_part(run, counts[run.name])
 
 
 def _listings(run: SiteRun) -> Iterator[tuple[str, str, Context]]:
@@ -208,7 +213,7 @@ def _index(folder: Path) -> None:
     """Have Pagefind index a run's articles."""
     from pagefind_bin import get_executable
 
-    command = [get_executable(), "--site", folder, "--force-language", "en", "--quiet"]
+    command = [get_executable(), "--site", folder, "--force-language", "en", "--exclude-selectors", "a.ref", "--quiet"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise EngineError(f"pagefind on {folder}: {' '.join((done.stderr or done.stdout).split())[-300:]}; the site is not whole")

@@ -1,10 +1,9 @@
-"""A run's story in figures: what it is, how far it came, what became of the names it linked, what audits found.
+"""A run's story in figures: what it is, how far it came, what audits found.
 
-From the catalogue in memory, the manifests, and each audit's small columns; made once for each version of the run.
+From the catalogue in memory, the run's description, and each audit's small columns; made once for each version of the run.
 """
 
 import statistics
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,27 +14,8 @@ from llmpedia.audit.metrics import SHARES, article_scores
 from llmpedia.errors import InputError
 from llmpedia.site.reader import SiteRun
 from llmpedia.site.verdicts import TIERS
-from llmpedia.tables import CAP_FATES, Fate
 
 Row = dict[str, Any]
-
-_STEPS = (
-    ("neither the page itself nor doubtful", (Fate.SELF_OR_LOOP, Fate.LOW_LINK_SCORE)),
-    ("not known before", (Fate.KNOWN,)),
-    ("judged to be an entity", (Fate.NER_REJECTED, Fate.NER_LOW_CONFIDENCE, Fate.NER_OMITTED, Fate.STAGE_ERROR)),
-    ("no other name of a known one", (Fate.WAVE_DUPLICATE, Fate.DUPLICATE, Fate.ARBITRATION_FAILED)),
-    ("queued for an article", tuple(CAP_FATES)),
-)
-
-
-@dataclass(frozen=True)
-class Bar:
-    """A row of a chart. ``share``: percent of the chart's width; ``lost``: what the step before had more."""
-
-    label: str
-    value: int
-    share: float
-    lost: int | None = None
 
 
 @dataclass(frozen=True)
@@ -66,7 +46,6 @@ class Story:
 
     facts: tuple[tuple[str, str], ...]
     figures: tuple[tuple[str, str], ...]
-    funnel: tuple[Bar, ...]
     hops: tuple[HopBar, ...]
     found: tuple[TierFound, ...]
     notes: tuple[str, ...]
@@ -81,12 +60,14 @@ def story(run: SiteRun) -> Story:
 def _story(run: SiteRun, version: tuple[Any, ...]) -> Story:  # of another version it is another story
     totals = run.totals()
     found, notes = _audited(run)
-    return Story(facts(run), _figures(totals, found), _funnel(run, totals), _hops(totals), found, (*run.notes, *notes))
+    return Story(facts(run), _figures(run, totals, found), () if run.imported else _hops(totals), found, (*run.notes, *notes))
 
 
 def facts(run: SiteRun) -> tuple[tuple[str, str], ...]:
     """What was asked for, as (name, value)."""
     identity = run.description.get("identity") or {}
+    if run.imported:
+        return _imported_facts(run, identity)
     asked, stages = identity.get("run") or {}, identity.get("stages") or {}
     article, written = stages.get("article") or {}, identity.get("article") or {}
     seeds = run.description.get("seeds") or []
@@ -104,41 +85,37 @@ def facts(run: SiteRun) -> tuple[tuple[str, str], ...]:
     return tuple((name, str(value)) for name, value in values.items() if value)
 
 
-def _figures(totals: Row, found: Sequence[TierFound]) -> tuple[tuple[str, str], ...]:
+def _imported_facts(run: SiteRun, identity: Row) -> tuple[tuple[str, str], ...]:
+    texts = str((run.description.get("config") or {}).get("texts") or "")
+    values = {
+        "Encyclopedia": (identity.get("engine") or {}).get("model"),
+        "Imported from": source_name(texts),
+        "Titles asked for": f"{len(run.description.get('seeds') or []):,}",
+    }
+    return tuple((name, str(value)) for name, value in values.items() if value)
+
+
+def source_name(texts: str) -> str:
+    """An address as it is; of a file, its name: folders are the maker's own."""
+    return texts if "://" in texts else texts.rstrip("/").rpartition("/")[2]
+
+
+def _figures(run: SiteRun, totals: Row, found: Sequence[TierFound]) -> tuple[tuple[str, str], ...]:
     reached = max((hop for hop, (_, written, _) in totals["hops"].items() if written), default=0)
     figures = [
         ("articles", f"{totals['articles']:,}"),
-        ("entities found", f"{totals['entities']:,}"),
+        ("titles" if run.imported else "entities found", f"{totals['entities']:,}"),
         ("words", f"{totals['words']:,}"),
         ("links", f"{totals['links']:,}"),
         ("other names", f"{totals['aliases']:,}"),
-        ("hops from the seed", f"{reached:,}"),
     ]
+    if not run.imported:
+        figures.append(("hops from the seed", f"{reached:,}"))
     several = len({row.audit for row in found}) > 1
     for row in found:
         if (true := row.shares["true"]) is not None:
             figures.append((f"of claims true by {row.tier}{f' ({row.audit})' if several else ''}", f"{true:.0%}"))
     return tuple(figures)
-
-
-def _funnel(run: SiteRun, totals: Row) -> tuple[Bar, ...]:
-    """Links, names, and what is left of them after each reason to drop one; each name has one fate."""
-    fates: Counter[str] = Counter()
-    for manifest in run.run.manifests[: totals["waves"]]:
-        counts = manifest.facts.get("counts") or {}
-        if counts.get("subjects"):  # the first commit holds the seeds, which nothing links
-            fates.update(counts.get("fates") or {})
-    left = fates.total()
-    if not left:
-        return ()
-    widest = max(totals["links"], left)
-    bars = [Bar("links in the articles", totals["links"], _percent(totals["links"], widest))] if totals["links"] else []
-    bars.append(Bar("different names in an article", left, _percent(left, widest)))
-    for label, drops in _STEPS:
-        lost = sum(fates[fate] for fate in drops)
-        left -= lost
-        bars.append(Bar(label, left, _percent(left, widest), lost))
-    return tuple(bars)
 
 
 def _hops(totals: Row) -> tuple[HopBar, ...]:

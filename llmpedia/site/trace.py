@@ -70,6 +70,7 @@ def trace_page(run: SiteRun, entity: Entity, others: Sequence[SiteRun], to: Addr
         **article_views(run, entity, others, to, "trace"),
         "article": article,
         "subject": run.subject(entity.id),
+        "source": run.source(entity.id),
         "calls": [_call(row) for row in rows.values()],
         "judge_calls": [_call(row) for row in judged.values()],
         "decisions": [_decision(run, row, rows) for row in candidates],

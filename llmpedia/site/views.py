@@ -79,9 +79,10 @@ def home_page(run: SiteRun) -> Context:
     return {
         "run": run,
         "title": run.title,
-        "subject": asked.get("Topic") or asked.get("Seed") or run.name,
+        "subject": asked.get("Topic") or asked.get("Seed") or asked.get("Encyclopedia") or run.name,
         "model": asked.get("Model"),
         "persona": asked.get("Persona"),
+        "source": asked.get("Imported from"),
         "story": told,
         "seed": seed,
         "lead": cut + (" …" if len(cut) < len(" ".join(lead.split())) else ""),

@@ -105,7 +105,9 @@ def _open(path: Path) -> Any:
     try:
         from libzim.reader import Archive
     except ImportError as e:
-        raise ConfigError(f"{path}: reading ZIM files needs libzim, which is not installed; pip install llmpedia[zim]") from e
+        raise ConfigError(
+            f'{path}: ZIM files need libzim, which is not installed; pip install -c constraints.txt ".[zim]"'
+        ) from e
     try:
         return Archive(path)
     except RuntimeError as e:

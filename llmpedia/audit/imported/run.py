@@ -25,7 +25,7 @@ from llmpedia.entities.keys import canonical_key
 from llmpedia.errors import ConfigError, InputError
 from llmpedia.execution.record import versions_now
 from llmpedia.store.lease import Lease
-from llmpedia.store.runfolder import FORMAT, RunFolder
+from llmpedia.store.runfolder import FORMAT, RUN_FILE, RunFolder
 from llmpedia.store.verify import IMPORTED, imbalances
 from llmpedia.tables import TABLES, Fate, table
 from llmpedia.wikitext import Article
@@ -80,10 +80,13 @@ def import_texts(
     Raises:
         ConfigError, InputError, EngineError: one line; what was committed stays, and the same call resumes.
     """
+    probe = RunFolder(run_uri)
+    if probe.folder.exists(RUN_FILE) and (kind := probe.description().get("kind")) != IMPORTED:
+        what = f"what is of kind {kind}" if kind else "a walk"
+        raise InputError(f"{run_uri}: holds {what}, not an import; give another --run")
     listed = title_lines(settings.titles, "--titles") if settings.titles else None
     source = texts or open_texts(settings, listed)
     titles = listed if listed is not None else _all_titles(source, settings)
-    probe = RunFolder(run_uri)
     with Lease(probe.folder) as lease:
         run = RunFolder.create_or_open(run_uri, describe_import(settings, source, titles))
         run.clean()

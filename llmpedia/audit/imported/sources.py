@@ -192,8 +192,8 @@ def _title(path: Path) -> str:
 
 
 def _notes(stray: int, doubled: int) -> list[str]:
-    found = [f"{stray} texts left out: their titles are not on the list"] if stray else []
-    return [*found, *([f"{doubled} texts left out: another text comes before them under the same title"] if doubled else [])]
+    why = {"no such title is on the list": stray, "another text comes before under the same title": doubled}
+    return [f"{n} text{'s' if n > 1 else ''} left out: {reason}" for reason, n in why.items() if n]
 
 
 def _sha256_of_file(path: Path) -> str:

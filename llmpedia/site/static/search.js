@@ -31,8 +31,15 @@
       return {
         name: one.meta.title,
         href: new URL("." + one.raw_url, new URL("..", script)).href,
-        snippet: [{ text: one.plain_excerpt, hit: false }],
+        snippet: pieces(one.excerpt),
       };
+    });
+  };
+  // An excerpt is HTML with <mark>: read in a document that runs and loads nothing, of which only texts are taken.
+  const pieces = function (excerpt) {
+    const read = new DOMParser().parseFromString(excerpt, "text/html");
+    return Array.from(read.body.childNodes, function (node) {
+      return { text: node.textContent, hit: node.nodeName === "MARK" };
     });
   };
   const served = async function (query) {
