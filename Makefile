@@ -38,8 +38,12 @@ demo: model
 	@echo "  $(BIN)/llmpedia materialize configs/demo.yaml --run runs/demo --set caps.articles=60"
 	@echo "  $(BIN)/llmpedia audit runs/demo --config configs/audit-demo.yaml"
 
+# Two runs side by side: what starts real Ray or vLLM waits much of its time, and all the rest goes on meanwhile.
 test: model
-	$(BIN)/python -m pytest -m "not npm and not gpu"
+	@echo "== tests on real Ray, vLLM and MediaWiki; the others beside them, told at the end"
+	@nice -n 5 $(BIN)/python -m pytest -m "not real and not npm and not gpu" > $(VENV)/light.log 2>&1 & light=$$!; \
+	$(BIN)/python -m pytest -m "real and not npm and not gpu"; real=$$?; \
+	wait $$light; light=$$?; echo "== the others"; cat $(VENV)/light.log; exit $$((real | light))
 
 # Against an emulator that others wrote; needs npm and its registry.
 test-npm: install
