@@ -199,7 +199,7 @@ def test_a_file_cut_off_is_named(tmp_path, file):
 
 def test_without_libzim_the_way_out_is_told(monkeypatch, file):
     monkeypatch.setitem(sys.modules, "libzim.reader", None)
-    with pytest.raises(ConfigError, match=r"pip install llmpedia\[zim\]"):
+    with pytest.raises(ConfigError, match=r'pip install -c constraints.txt "\.\[zim\]"'):
         ZimCopy(file)
 
 
