@@ -32,13 +32,14 @@ class Fate(StrEnum):
 CAP_FATES = frozenset({Fate.DEPTH_CAP, Fate.SUBJECT_CAP})
 
 
-def _schema(columns: dict[str, tuple[pa.DataType, str]]) -> pa.Schema:
+def documented_schema(columns: dict[str, tuple[pa.DataType, str]]) -> pa.Schema:
+    """Column -> (type, what it holds) as a schema whose fields carry the words as ``doc``."""
     return pa.schema([pa.field(name, kind, metadata={"doc": doc}) for name, (kind, doc) in columns.items()])
 
 
 _STRING, _INT, _ID = pa.string(), pa.int32(), pa.int64()
 
-ENTITIES = _schema(
+ENTITIES = documented_schema(
     {
         "entity_id": (_ID, "running number in commit order, from 0; the subject_id once it is walked"),
         "key": (_STRING, "canonical key; unique over entities and aliases"),
@@ -50,7 +51,7 @@ ENTITIES = _schema(
     }
 )
 
-SUBJECTS = _schema(
+SUBJECTS = documented_schema(
     {
         "subject_id": (_ID, "entity_id"),
         "position": (_INT, "order in the wave"),
@@ -64,7 +65,7 @@ SUBJECTS = _schema(
     }
 )
 
-ARTICLES = _schema(
+ARTICLES = documented_schema(
     {
         "subject_id": (_ID, ""),
         "name": (_STRING, ""),
@@ -83,7 +84,7 @@ ARTICLES = _schema(
     }
 )
 
-CANDIDATES = _schema(
+CANDIDATES = documented_schema(
     {
         "candidate_id": (_ID, "running number in commit order, from 0"),
         "parent_id": (_ID, "subject whose article links it; null for a seed"),
@@ -103,7 +104,7 @@ CANDIDATES = _schema(
     }
 )
 
-ALIASES = _schema(
+ALIASES = documented_schema(
     {
         "key": (_STRING, "canonical key; unique over entities and aliases"),
         "name": (_STRING, "surface form"),
@@ -112,7 +113,7 @@ ALIASES = _schema(
     }
 )
 
-COMPLETIONS = _schema(
+COMPLETIONS = documented_schema(
     {
         "key": (_STRING, "sha256 of stage, model, messages, constraint and sampling"),
         "stage": (_STRING, ""),
@@ -131,7 +132,7 @@ COMPLETIONS = _schema(
     }
 )
 
-IMPORTS = _schema(
+IMPORTS = documented_schema(
     {
         "subject_id": (_ID, "of the article"),
         "source": (_STRING, "file and place in it, or address after redirects"),
@@ -142,7 +143,7 @@ IMPORTS = _schema(
     }
 )
 
-SAMPLE = _schema(
+SAMPLE = documented_schema(
     {
         "position": (_INT, "order in the audit, from 0; articles of one commit of the run stand together"),
         "subject_id": (_ID, "of the run's article"),
@@ -153,7 +154,7 @@ SAMPLE = _schema(
     }
 )
 
-AUDITED = _schema(
+AUDITED = documented_schema(
     {
         "position": (_INT, "as in sample"),
         "subject_id": (_ID, ""),
@@ -167,7 +168,7 @@ AUDITED = _schema(
     }
 )
 
-CLAIMS = _schema(
+CLAIMS = documented_schema(
     {
         "claim_id": (_ID, "running number in commit order, from 0"),
         "subject_id": (_ID, ""),
@@ -188,7 +189,7 @@ _SOURCE = pa.struct(
     }
 )
 
-EVIDENCE = _schema(
+EVIDENCE = documented_schema(
     {
         "subject_id": (_ID, ""),
         "tier": (_STRING, "wikipedia or web"),
@@ -200,7 +201,7 @@ EVIDENCE = _schema(
     }
 )
 
-VERDICTS = _schema(
+VERDICTS = documented_schema(
     {
         "claim_id": (_ID, ""),
         "subject_id": (_ID, ""),
@@ -215,7 +216,7 @@ VERDICTS = _schema(
     }
 )
 
-PPL_QUESTIONS = _schema(
+PPL_QUESTIONS = documented_schema(
     {
         "item": (_ID, "running number of the item in its source, from 0"),
         "item_id": (_STRING, "the source's own; null: it has none"),
@@ -228,7 +229,7 @@ PPL_QUESTIONS = _schema(
     }
 )
 
-PPL_ANSWERS = _schema(
+PPL_ANSWERS = documented_schema(
     {
         "item": (_ID, "as in ppl_questions"),
         "position": (_INT, "order of the answer, from 0"),
@@ -247,7 +248,7 @@ PPL_ANSWERS = _schema(
     }
 )
 
-DOCUMENTS = _schema(
+DOCUMENTS = documented_schema(
     {
         "number": (_ID, "place in the corpus, from 0"),
         "document_id": (_STRING, "sha256 of url and text; null: no text could be read"),
@@ -261,7 +262,7 @@ DOCUMENTS = _schema(
     }
 )
 
-KNOWLEDGE_POINTS = _schema(
+KNOWLEDGE_POINTS = documented_schema(
     {
         "number": (_ID, "of the document"),
         "path": (pa.list_(_STRING), "of the taxonomy, from discipline to subfield; null: no label could be had"),
@@ -274,7 +275,7 @@ KNOWLEDGE_POINTS = _schema(
     }
 )
 
-MENTIONS = _schema(
+MENTIONS = documented_schema(
     {
         "number": (_ID, "of the document"),
         "start": (_INT, "character where it begins"),
@@ -286,7 +287,7 @@ MENTIONS = _schema(
     }
 )
 
-SIGHTINGS = _schema(
+SIGHTINGS = documented_schema(
     {
         "number": (_ID, "of the document"),
         "sentence": (_INT, "from 0"),
@@ -296,7 +297,7 @@ SIGHTINGS = _schema(
     }
 )
 
-PAIRS = _schema(
+PAIRS = documented_schema(
     {
         "pair_id": (_ID, "running number, from 0"),
         "a": (_ID, "number of a document; less than b"),
@@ -308,7 +309,7 @@ PAIRS = _schema(
     }
 )
 
-RELATIONS = _schema(
+RELATIONS = documented_schema(
     {
         "pair_id": (_ID, ""),
         "relation": (_STRING, "support, conflict or none, derived from the four decisions; null: see error"),
@@ -330,7 +331,7 @@ RELATIONS = _schema(
 
 _SIDE = pa.struct({"value": _STRING, "documents": pa.list_(_ID)})
 
-SUBGRAPHS = _schema(
+SUBGRAPHS = documented_schema(
     {
         "subgraph_id": (_ID, "running number in order of preference, from 0"),
         "seed_pair": (_ID, "the conflict it grew from"),
@@ -345,7 +346,7 @@ SUBGRAPHS = _schema(
 
 _ANSWER = pa.struct({"value": _STRING, "documents": pa.list_(_ID), "spans": pa.list_(_STRING)})
 
-QUESTIONS = _schema(
+QUESTIONS = documented_schema(
     {
         "subgraph_id": (_ID, ""),
         "group_id": (_STRING, "UUID of the fact and its accounts; null: rejected or failed"),
@@ -362,7 +363,7 @@ QUESTIONS = _schema(
 
 _PROOF = pa.struct({"account": _INT, "supported": pa.bool_(), "url": _STRING, "quote": _STRING})
 
-CHECKS = _schema(
+CHECKS = documented_schema(
     {
         "group_id": (_STRING, ""),
         "check": (_STRING, "read: the documents in full; web: sources independent of them; review: by a human"),
@@ -376,7 +377,7 @@ CHECKS = _schema(
     }
 )
 
-BENCHMARK = _schema(
+BENCHMARK = documented_schema(
     {
         "benchmark_id": (_STRING, "UUID of the question"),
         "group_id": (_STRING, "UUID of the fact and its accounts (item_group_id)"),
@@ -390,7 +391,7 @@ BENCHMARK = _schema(
     }
 )
 
-RESPONSES = _schema(
+RESPONSES = documented_schema(
     {
         "benchmark_id": (_STRING, "of the question; the last row of a question counts"),
         "attempt": (_INT, "from 1; the next start asks again what failed"),
@@ -402,7 +403,7 @@ RESPONSES = _schema(
     }
 )
 
-GRADES = _schema(
+GRADES = documented_schema(
     {
         "benchmark_id": (_STRING, "of the question; the last row of a question counts"),
         "attempt": (_INT, "from 1; the next start asks again what failed"),

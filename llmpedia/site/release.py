@@ -5,7 +5,7 @@ listed for the maker, beside the release and never in it.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from llmpedia.audit.folder import constants_of
 from llmpedia.entities.keys import canonical_key
 from llmpedia.site.private import masked, private_hits
 from llmpedia.store.runfolder import RunFolder
+from llmpedia.tables import documented_schema
 from llmpedia.wikitext import Article
 
 Row = dict[str, Any]
@@ -22,14 +23,10 @@ Rows = list[Row]
 Policy = Literal["mask", "keep"]
 
 
-def _schema(columns: Mapping[str, tuple[pa.DataType, str]]) -> pa.Schema:
-    return pa.schema([pa.field(name, kind, metadata={"doc": doc}) for name, (kind, doc) in columns.items()])
-
-
 _STRING, _INT, _ID, _STRINGS = pa.string(), pa.int32(), pa.int64(), pa.list_(pa.string())
 
 RELEASED: dict[str, pa.Schema] = {
-    "articles": _schema(
+    "articles": documented_schema(
         {
             "entity_id": (_ID, "number of the entity in commit order"),
             "title": (_STRING, "name under which it was asked for"),
@@ -44,7 +41,7 @@ RELEASED: dict[str, pa.Schema] = {
             "links": (_INT, "wikilinks to article titles, mentions counted"),
         }
     ),
-    "entities": _schema(
+    "entities": documented_schema(
         {
             "entity_id": (_ID, "number in commit order, from 0"),
             "key": (_STRING, "canonical key"),
@@ -54,7 +51,7 @@ RELEASED: dict[str, pa.Schema] = {
             "sentence": (_STRING, "sentence of that article; null for a seed"),
         }
     ),
-    "claims": _schema(
+    "claims": documented_schema(
         {
             "audit": (_STRING, "name of the audit"),
             "judge": (_STRING, "model that judged"),
@@ -70,7 +67,7 @@ RELEASED: dict[str, pa.Schema] = {
             "fetched_at": (_STRINGS, "when they were fetched (UTC)"),
         }
     ),
-    "completions": _schema(
+    "completions": documented_schema(
         {
             "entity_id": (_ID, "subject it was asked for; null for a seed's"),
             "stage": (_STRING, "outline, article, ..."),

@@ -197,12 +197,12 @@ class Search:
         """The index, if it is this run's and can be read."""
         index = sqlite3.connect(address, uri=True, check_same_thread=False, isolation_level=None)
         try:
-            if is_of(index, self._run.run):
-                return index
+            usable = is_of(index, self._run.run)
         except sqlite3.Error:  # not begun yet, or damaged: ``note`` tells what became of the build
-            pass
-        index.close()
-        return None
+            usable = False
+        if not usable:
+            index.close()
+        return index if usable else None
 
     def _waves_there(self) -> int:
         index = self._opened()
