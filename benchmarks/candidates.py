@@ -25,12 +25,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from llmpedia.probe.build_settings import MentionsSection, PairsSection
+from llmpedia.probe.settings.build import MentionsSection, PairsSection
 from llmpedia.probe.documents import KnowledgePoint, Mention, sentences
-from llmpedia.probe.mentions import Tagger, key_of, make_tagger
-from llmpedia.probe.pairs import Candidates, Prepared, candidate_pairs
-from llmpedia.probe.sightings import sightings
-from llmpedia.probe.slots import load_slots
+from llmpedia.probe.candidates.mentions import Tagger, key_of, make_tagger
+from llmpedia.probe.candidates.pairs import Candidates, Prepared, candidate_pairs
+from llmpedia.probe.candidates.attribute_mentions import sightings
+from llmpedia.probe.candidates.attributes import load_slots
 
 SYLLABLES = "ba de fi go lu mar nes pol rin sta ter vok zu qua hel mon tri ska ulm per dor lin cas".split()
 PATHS = [("Field", f"Area {i // 10}", f"Part {i}") for i in range(200)]

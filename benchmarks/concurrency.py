@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rehearsed import finish, reset_stats, start_walk, stats, totals, world
+from tests.support.rehearsed import finish, reset_stats, start_walk, stats, totals, world
 
 
 def wait_for_articles(run: Path, articles: float) -> None:

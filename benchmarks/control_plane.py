@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
-from rehearsed import Tree, start_walk, totals, world
+from tests.support.rehearsed import Tree, start_walk, totals, world
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Runs compared side by side (``llmpedia.analysis.cross_model``): seconds and memory for so many runs of so many subjects.
+"""Runs compared side by side (``llmpedia.analysis.comparison.cross_model``): seconds and memory for so many runs of so many subjects.
 
 The runs are synthetic folders, committed by the real code in waves: names drawn from one pool so that three runs of 120,000
 share about as much as the paper's (7.3% of all subjects), and ``--links`` candidates an article. They have no audits, so what is
@@ -19,10 +19,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from llmpedia.analysis.corpus import written_subjects
-from llmpedia.analysis.cross_model import Overlap, cross_model_part
+from llmpedia.analysis.common.corpus import written_subjects
+from llmpedia.analysis.comparison.cross_model import Overlap, cross_model_part
 from llmpedia.store.lease import Lease
-from llmpedia.store.runfolder import RunFolder
+from llmpedia.store.run_folder import RunFolder
 from llmpedia.tables import TABLES
 
 WAVE = 10_000

@@ -15,7 +15,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from llmpedia.entities.keys import canonical_key
-from llmpedia.probe.build_settings import CorpusSection
+from llmpedia.probe.settings.build import CorpusSection
 from llmpedia.probe.corpus.read import read_corpus
 from llmpedia.probe.documents import DocumentFate
 

@@ -20,8 +20,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from llmpedia.config import EngineSection
-from llmpedia.engines.packaged import resolve_model
+from llmpedia.config.walk import EngineSection
+from llmpedia.engines.packaged_weights import resolve_model
 from llmpedia.perplexity.backend import Task
 from llmpedia.perplexity.scores import Question
 from llmpedia.perplexity.settings import PromptSection

@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from rehearsed import reset_stats, start_walk, stats, totals, world
+from tests.support.rehearsed import reset_stats, start_walk, stats, totals, world
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ import aiohttp
 import psutil
 import yaml
 from perplexity import questions
-from rehearsed import BASE, ROOT, world
+from tests.support.rehearsed import BASE, ROOT, world
 
 from llmpedia.perplexity.scores import Question, QuestionScore
 

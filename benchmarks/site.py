@@ -22,16 +22,16 @@ from typing import Any
 
 from synthetic import written
 
-from llmpedia.site.folding import tokens
-from llmpedia.site.reader import SiteRun, open_runs
-from llmpedia.site.search import Search
-from llmpedia.site.search_index import build, index_path
-from llmpedia.store.runfolder import RunFolder
+from llmpedia.site.text.normalize import tokens
+from llmpedia.site.data.run_reader import SiteRun, open_runs
+from llmpedia.site.search.search import Search
+from llmpedia.site.search.index import build, index_path
+from llmpedia.store.run_folder import RunFolder
 
 _OPEN = """
 import re, sys, time
 begin = time.monotonic()
-from llmpedia.site.reader import open_runs
+from llmpedia.site.data.run_reader import open_runs
 imported = time.monotonic()
 run = open_runs([sys.argv[1]])[0]
 run.audit_names, run.totals()
@@ -101,8 +101,8 @@ async def pages(runs: list[SiteRun], searches: dict[str, Search], numbers: list[
     """Every kind of page through the application."""
     import httpx
 
-    from llmpedia.site.app import create_app
-    from llmpedia.site.slugs import slug
+    from llmpedia.site.app.app import create_app
+    from llmpedia.site.text.slugs import slug
 
     run, other = runs
     slugs = [slug(entity.id, entity.name) for entity in run.entities(numbers)]

@@ -14,17 +14,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from llmpedia.config import Config, load_config
+from llmpedia.config.walk import Config, load_config
 from llmpedia.entities.keys import canonical_key, is_self_or_loop
 from llmpedia.materialize.run import describe_run
 from llmpedia.materialize.steps import Likeness, Phrases, Stages, Subject
-from llmpedia.rehearsal import prose
-from llmpedia.rehearsal.names import fold
+from llmpedia.rehearsal.world import prose
+from llmpedia.rehearsal.world.names import fold
 from llmpedia.rehearsal.settings import WorldSettings
-from llmpedia.rehearsal.world import World
+from llmpedia.rehearsal.world.world import World
 from llmpedia.stages import Request
 from llmpedia.store.lease import Lease
-from llmpedia.store.runfolder import RunFolder
+from llmpedia.store.run_folder import RunFolder
 from llmpedia.tables import TABLES, Fate, table
 
 Row = dict[str, Any]

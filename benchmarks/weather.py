@@ -12,12 +12,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rehearsed import ENV, finish, start_walk, stats, world
+from tests.support.rehearsed import ENV, finish, start_walk, stats, world
 
-from llmpedia.rehearsal.score import score
+from llmpedia.rehearsal.scoring.walk import score
 from llmpedia.rehearsal.settings import REQUEST_FAULTS, load_settings
-from llmpedia.rehearsal.world import World
-from llmpedia.store.runfolder import RunFolder
+from llmpedia.rehearsal.world.world import World
+from llmpedia.store.run_folder import RunFolder
 
 SHOWN = (
     ("walk", "entities articles errored lost twice"),

@@ -18,16 +18,16 @@ from llmpedia.cli_import import add_import
 from llmpedia.cli_ppl import add_ppl
 from llmpedia.cli_probe import add_probe
 from llmpedia.cli_site import add_browse
-from llmpedia.config import load_config
+from llmpedia.config.walk import load_config
 from llmpedia.errors import EXIT_BAD_INPUT, EXIT_DONE, EXIT_FINDING, EXIT_INTERRUPTED, MEANINGS, InputError, LlmpediaError
-from llmpedia.extras import need_extra
-from llmpedia.interrupts import sigterm_as_ctrl_c
+from llmpedia.optional_deps import need_extra
+from llmpedia.signals import sigterm_as_ctrl_c
 from llmpedia.progress import progress_bar
 from llmpedia.store.files import is_passing
 
 if TYPE_CHECKING:
     from llmpedia.engines.models import Models
-    from llmpedia.store.runfolder import RunFolder
+    from llmpedia.store.run_folder import RunFolder
 
 # What a folder holds whose run.yaml has a kind, and where its figures are.
 KINDS = {"audit": "an audit", "ppl": "scores", "probe": "a probe's build", "responses": "responses", "grades": "grades"}
@@ -206,9 +206,9 @@ def _passing(run_uri: str) -> list[str]:
 
 
 def _plan(args: argparse.Namespace) -> int:
-    from llmpedia.analysis.formats import as_text
+    from llmpedia.analysis.output.formats import as_text
     from llmpedia.materialize.plan import dumps, plan
-    from llmpedia.store.runfolder import RunFolder
+    from llmpedia.store.run_folder import RunFolder
 
     like = RunFolder.open(args.like) if args.like else None
     if like is not None and (kind := like.description().get("kind")):
@@ -228,7 +228,7 @@ def _verify(args: argparse.Namespace) -> int:
     from llmpedia.audit.verify import verify_audit
     from llmpedia.perplexity.verify import verify_scores
     from llmpedia.probe.verify import verify_build, verify_grades, verify_responses
-    from llmpedia.store.runfolder import RunFolder
+    from llmpedia.store.run_folder import RunFolder
     from llmpedia.store.verify import verify
 
     run = RunFolder.open(args.run_uri)
@@ -247,16 +247,16 @@ def _verify(args: argparse.Namespace) -> int:
 
 def _status(args: argparse.Namespace) -> int:
     from llmpedia.materialize.status import status
-    from llmpedia.store.runfolder import RunFolder
+    from llmpedia.store.run_folder import RunFolder
 
     print(json.dumps(status(RunFolder.open(args.run_uri)), indent=1, ensure_ascii=False))
     return EXIT_DONE
 
 
 def _report(args: argparse.Namespace) -> int:
-    from llmpedia.analysis.formats import as_text
-    from llmpedia.analysis.funnel import funnel_tables
-    from llmpedia.analysis.systems import run_names
+    from llmpedia.analysis.output.formats import as_text
+    from llmpedia.analysis.funnel.tables import funnel_tables
+    from llmpedia.analysis.common.systems import run_names
     from llmpedia.analysis.usage import usage_table
     from llmpedia.engines.models import load_models
 
@@ -276,7 +276,7 @@ def _report(args: argparse.Namespace) -> int:
 
 def _walks(uris: Sequence[str]) -> "list[RunFolder]":
     """The runs, each once and each a walk."""
-    from llmpedia.store.runfolder import RunFolder
+    from llmpedia.store.run_folder import RunFolder
 
     runs = [RunFolder.open(uri) for uri in uris]
     for run in runs:
@@ -290,9 +290,9 @@ def _walks(uris: Sequence[str]) -> "list[RunFolder]":
 
 def _write_report(runs: "list[RunFolder]", args: argparse.Namespace, prices: "Models | None") -> int:
     need_extra("report")
-    from llmpedia.analysis.audit_report import local_encoder
+    from llmpedia.analysis.audits.report import local_encoder
     from llmpedia.analysis.report import report, write_runs_report
-    from llmpedia.analysis.report_folder import earlier_files
+    from llmpedia.analysis.output.folder import earlier_files
     from llmpedia.audit.review import agreement_by_tier, read_sheet
 
     earlier_files(Path(args.out))  # refused before hours of reading
@@ -309,7 +309,7 @@ def _write_report(runs: "list[RunFolder]", args: argparse.Namespace, prices: "Mo
 def _rehearse_serve(args: argparse.Namespace) -> int:
     import asyncio
 
-    from llmpedia.rehearsal.server import run_server
+    from llmpedia.rehearsal.server.server import run_server
     from llmpedia.rehearsal.settings import load_settings
 
     settings = load_settings(args.set, seed=args.seed)
@@ -319,22 +319,22 @@ def _rehearse_serve(args: argparse.Namespace) -> int:
 
 
 def _rehearse_corpus(args: argparse.Namespace) -> int:
-    from llmpedia.rehearsal.corpus import write_corpus
+    from llmpedia.rehearsal.planted.corpus import write_corpus
     from llmpedia.rehearsal.settings import load_settings
-    from llmpedia.rehearsal.world import World
+    from llmpedia.rehearsal.world.world import World
 
     print(write_corpus(World(load_settings(args.set, seed=args.seed)), Path(args.out)))
     return EXIT_DONE
 
 
 def _rehearse_score(args: argparse.Namespace) -> int:
-    from llmpedia.rehearsal.score import render, score
-    from llmpedia.rehearsal.score_audit import score_audit
-    from llmpedia.rehearsal.score_probe import findings, score_probe
-    from llmpedia.rehearsal.score_responses import score_responses
+    from llmpedia.rehearsal.scoring.walk import render, score
+    from llmpedia.rehearsal.scoring.audit import score_audit
+    from llmpedia.rehearsal.scoring.probe import findings, score_probe
+    from llmpedia.rehearsal.scoring.responses import score_responses
     from llmpedia.rehearsal.settings import load_settings
-    from llmpedia.rehearsal.world import World
-    from llmpedia.store.runfolder import RunFolder
+    from llmpedia.rehearsal.world.world import World
+    from llmpedia.store.run_folder import RunFolder
 
     run, world = RunFolder.open(args.run_uri), World(load_settings(args.set, seed=args.seed))
     kind = run.description().get("kind")

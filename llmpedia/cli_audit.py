@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from llmpedia.errors import EXIT_DONE
-from llmpedia.extras import need_extra
+from llmpedia.optional_deps import need_extra
 
 _ACTIONS = ("run", "report", "sample-for-review", "agreement")
 _SMALL_MODEL = "package:"
@@ -52,12 +52,12 @@ def add_audit(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
 def _run(args: argparse.Namespace) -> int:
     need_extra("audit")
-    from llmpedia.analysis.audit_report import audit_report, headline
-    from llmpedia.analysis.formats import as_text
+    from llmpedia.analysis.audits.report import audit_report, headline
+    from llmpedia.analysis.output.formats import as_text
     from llmpedia.audit.run import AuditProgress, audit
     from llmpedia.audit.settings import load_audit_config
     from llmpedia.progress import progress_bar
-    from llmpedia.store.runfolder import RunFolder
+    from llmpedia.store.run_folder import RunFolder
 
     config = load_audit_config(args.config, args.set)
     started = time.monotonic()
@@ -86,9 +86,9 @@ def _run(args: argparse.Namespace) -> int:
 
 def _report(args: argparse.Namespace) -> int:
     need_extra("audit")
-    from llmpedia.analysis.audit_report import audit_report, local_encoder, write_report
-    from llmpedia.analysis.formats import as_text
-    from llmpedia.audit.folder import open_audit
+    from llmpedia.analysis.audits.report import audit_report, local_encoder, write_report
+    from llmpedia.analysis.output.formats import as_text
+    from llmpedia.audit.audit_folder import open_audit
     from llmpedia.audit.review import agreement_by_tier, read_sheet
 
     encode = local_encoder(args.encoder) if args.encoder else None
@@ -108,7 +108,7 @@ def _report(args: argparse.Namespace) -> int:
 
 def _sheet(args: argparse.Namespace) -> int:
     need_extra("audit")
-    from llmpedia.audit.folder import open_audit, review_rows
+    from llmpedia.audit.audit_folder import open_audit, review_rows
     from llmpedia.audit.review import write_sheet
     from llmpedia.audit.stages import LABELS
 
@@ -126,7 +126,7 @@ def _sheet(args: argparse.Namespace) -> int:
 
 def _agreement(args: argparse.Namespace) -> int:
     need_extra("audit")
-    from llmpedia.analysis.formats import as_text
+    from llmpedia.analysis.output.formats import as_text
     from llmpedia.audit.review import agreement_by_tier, read_sheet
 
     for tier, found in agreement_by_tier(read_sheet(Path(args.sheet))).items():

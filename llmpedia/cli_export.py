@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llmpedia.errors import EXIT_DONE, InputError
-from llmpedia.extras import need_extra
+from llmpedia.optional_deps import need_extra
 
 if TYPE_CHECKING:
-    from llmpedia.store.runfolder import RunFolder
+    from llmpedia.store.run_folder import RunFolder
 
 _KINDS = ("site", "huggingface", "jsonl")
 # Options of one kind alone; null: not given.
@@ -64,9 +64,9 @@ def _export(args: argparse.Namespace) -> int:
 
 
 def _data(args: argparse.Namespace) -> int:
-    from llmpedia.site.dataset import write_dataset, write_jsonl
-    from llmpedia.site.reader import open_runs
-    from llmpedia.site.release import Filter
+    from llmpedia.site.export.dataset import write_dataset, write_jsonl
+    from llmpedia.site.data.run_reader import open_runs
+    from llmpedia.site.export.release import Filter
 
     (opened,) = open_runs(args.run_uris, args.audit)
     if not opened.totals()["articles"]:
@@ -94,12 +94,12 @@ def _rows_of(audits: "Sequence[RunFolder]", table: str) -> int:
 
 def _site(args: argparse.Namespace) -> int:
     from llmpedia.progress import progress_bar
-    from llmpedia.site.dataset import list_private
-    from llmpedia.site.reader import open_runs
-    from llmpedia.site.release import Filter, released
-    from llmpedia.site.static_site import PARTS, StaticSettings, write_site
-    from llmpedia.site.static_site import opened as open_all
-    from llmpedia.site.whole import need_free
+    from llmpedia.site.export.dataset import list_private
+    from llmpedia.site.data.run_reader import open_runs
+    from llmpedia.site.export.release import Filter, released
+    from llmpedia.site.export.static_site import PARTS, StaticSettings, write_site
+    from llmpedia.site.export.static_site import opened as open_all
+    from llmpedia.site.export.atomic_output import need_free
 
     settings = StaticSettings(
         uris=tuple(args.run_uris),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from tqdm import tqdm
 
 from llmpedia.errors import EXIT_DONE
-from llmpedia.extras import need_extra
+from llmpedia.optional_deps import need_extra
 from llmpedia.progress import progress_bar
 from llmpedia.store.files import is_passing
 
@@ -32,7 +32,7 @@ def add_grid(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def _grid(args: argparse.Namespace) -> int:
-    from llmpedia.analysis.formats import as_text
+    from llmpedia.analysis.output.formats import as_text
     from llmpedia.grid.cells import cells_of, chosen, grid_of
     from llmpedia.grid.run import run_grid
     from llmpedia.grid.settings import load_grid_config

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from llmpedia.errors import EXIT_DONE
-from llmpedia.extras import need_extra
+from llmpedia.optional_deps import need_extra
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -35,8 +35,8 @@ def add_import(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def _import(args: argparse.Namespace) -> int:
     need_extra("audit")
-    from llmpedia.audit.imported.run import ImportProgress, ImportSettings, import_texts
-    from llmpedia.audit.imported.sources import Columns
+    from llmpedia.importing.run import ImportProgress, ImportSettings, import_texts
+    from llmpedia.importing.sources import Columns
     from llmpedia.progress import progress_bar
 
     columns = Columns(args.title_column, args.text_column)

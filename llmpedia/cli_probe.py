@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llmpedia.errors import EXIT_DONE, EXIT_FINDING, InputError
-from llmpedia.extras import need_extra
+from llmpedia.optional_deps import need_extra
 from llmpedia.progress import progress_bar
 
 if TYPE_CHECKING:
-    from llmpedia.store.runfolder import RunFolder
+    from llmpedia.store.run_folder import RunFolder
 
 _SMALL_MODEL = "package:"
 _HEADLINES = ("about", "table_01_results")  # what a report that is written prints as well
@@ -92,11 +92,11 @@ def _shown(bar: Any) -> Callable[[Any], None]:
 
 def _build(args: argparse.Namespace) -> int:
     need_extra("probe")
-    from llmpedia.analysis.formats import as_text
-    from llmpedia.analysis.probe_folders import errors_of, funnel_of
-    from llmpedia.probe.build import build
-    from llmpedia.probe.build_settings import load_build_config
-    from llmpedia.probe.release import NOT_CHECKED, released, wanted_checks
+    from llmpedia.analysis.output.formats import as_text
+    from llmpedia.analysis.probe.folders import errors_of, funnel_of
+    from llmpedia.probe.build.run import build
+    from llmpedia.probe.settings.build import load_build_config
+    from llmpedia.probe.benchmark.release import NOT_CHECKED, released, wanted_checks
 
     path, run_uri = _paths(args)
     config = load_build_config(path, args.set)
@@ -127,8 +127,8 @@ def _build(args: argparse.Namespace) -> int:
 
 def _sheet(args: argparse.Namespace) -> int:
     need_extra("probe")
-    from llmpedia.probe.review import REASONS
-    from llmpedia.probe.reviewing import write_review_sheet
+    from llmpedia.probe.build.review_sheet import REASONS
+    from llmpedia.probe.build.review import write_review_sheet
 
     rows = write_review_sheet(_open_build(args.run_uri), Path(args.out))
     print(f"{args.out}: {rows} groups; decision: accept or reject; reason of a rejection: {', '.join(REASONS)}; comment is free")
@@ -138,7 +138,7 @@ def _sheet(args: argparse.Namespace) -> int:
 
 def _review(args: argparse.Namespace) -> int:
     need_extra("probe")
-    from llmpedia.probe.reviewing import take_review
+    from llmpedia.probe.build.review import take_review
 
     counts = take_review(_open_build(args.run_uri), Path(args.sheet), args.overrule)
     print(f"{args.run_uri}: {', '.join(f'{n} {what}' for what, n in counts.items())}")
@@ -147,7 +147,7 @@ def _review(args: argparse.Namespace) -> int:
 
 
 def _export(args: argparse.Namespace) -> int:
-    from llmpedia.probe.release import released, wanted_checks, write_benchmark
+    from llmpedia.probe.benchmark.release import released, wanted_checks, write_benchmark
 
     run = _open_build(args.run_uri)
     rows, left_out = released(run)
@@ -166,9 +166,9 @@ def _export(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from llmpedia.probe.run import chosen, last_rows, model_folder, respond
-    from llmpedia.probe.run_settings import load_run_config
-    from llmpedia.store.runfolder import RunFolder
+    from llmpedia.probe.benchmark.run import chosen, last_rows, model_folder, respond
+    from llmpedia.probe.settings.run import load_run_config
+    from llmpedia.store.run_folder import RunFolder
 
     path, run_uri = _paths(args)
     config = load_run_config(path, args.set)
@@ -189,10 +189,10 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _grade(args: argparse.Namespace) -> int:
-    from llmpedia.probe.grading import OUTCOMES
-    from llmpedia.probe.run import chosen, grade_responses, grades_folder, last_rows
-    from llmpedia.probe.run_settings import load_run_config
-    from llmpedia.store.runfolder import RunFolder
+    from llmpedia.probe.benchmark.grade import OUTCOMES
+    from llmpedia.probe.benchmark.run import chosen, grade_responses, grades_folder, last_rows
+    from llmpedia.probe.settings.run import load_run_config
+    from llmpedia.store.run_folder import RunFolder
 
     path, run_uri = _paths(args)
     config = load_run_config(path, args.set)
@@ -208,7 +208,7 @@ def _grade(args: argparse.Namespace) -> int:
 
 
 def _grade_sheet(args: argparse.Namespace) -> int:
-    from llmpedia.probe.human_grades import write_grade_sheet
+    from llmpedia.probe.benchmark.human_grades import write_grade_sheet
 
     rows = write_grade_sheet(args.run_uri, Path(args.out), args.each, args.seed)
     print(f"{args.out}: {rows} responses; covered: numbers of the accounts that the response covers, or none; contradicted: yes")
@@ -218,8 +218,8 @@ def _grade_sheet(args: argparse.Namespace) -> int:
 
 def _report(args: argparse.Namespace) -> int:
     need_extra("probe")
-    from llmpedia.analysis.formats import as_text
-    from llmpedia.analysis.probe_folders import report_of
+    from llmpedia.analysis.output.formats import as_text
+    from llmpedia.analysis.probe.folders import report_of
 
     tables, missing, written = report_of(
         args.run_uris, dict(_named(p) for p in args.ppl), [Path(s) for s in args.human], args.strict, args.out
@@ -242,7 +242,7 @@ def _named(text: str) -> tuple[str, str]:
 
 
 def _open_build(uri: str) -> "RunFolder":
-    from llmpedia.store.runfolder import RunFolder
+    from llmpedia.store.run_folder import RunFolder
 
     run = RunFolder.open(uri)
     if run.description().get("kind") != "probe":

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llmpedia.errors import EXIT_DONE, ConfigError
-from llmpedia.extras import need_extra
+from llmpedia.optional_deps import need_extra
 
 if TYPE_CHECKING:
-    from llmpedia.site.review_desk import Desk
+    from llmpedia.site.review.store import Desk
 
 _LOCAL = "127.0.0.1"
 _LAST_PORT = 65_535
@@ -40,11 +40,11 @@ def _browse(args: argparse.Namespace) -> int:
     need_extra("site")
     import uvicorn
 
-    from llmpedia.site.app import create_app
-    from llmpedia.site.headers import LOCAL_HOSTS
-    from llmpedia.site.reader import open_runs
-    from llmpedia.site.search import Search
-    from llmpedia.store.runfolder import RunFolder
+    from llmpedia.site.app.app import create_app
+    from llmpedia.site.app.middleware import LOCAL_HOSTS
+    from llmpedia.site.data.run_reader import open_runs
+    from llmpedia.site.search.search import Search
+    from llmpedia.store.run_folder import RunFolder
 
     for uri in args.run_uris:
         RunFolder.open(uri)  # in no time, where reading them takes some: a wrong path is told even where the port is taken
@@ -79,8 +79,8 @@ def _desk(args: argparse.Namespace) -> "Desk | None":
     Raises:
         InputError: a build is none.
     """
-    from llmpedia.site.reader import safe_names
-    from llmpedia.site.review_desk import Desk, open_builds
+    from llmpedia.site.data.run_reader import safe_names
+    from llmpedia.site.review.store import Desk, open_builds
 
     if not args.allow_review and (args.allow_host or not _is_local(args.host)):
         return None

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from llmpedia.config import JobConfig, StageName
+from llmpedia.config.walk import JobConfig, StageName
 from llmpedia.prompts import Prompt
 
 Q = TypeVar("Q")

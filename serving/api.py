@@ -14,12 +14,12 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from llmpedia import __version__
-from serving.bodies import Ready
+from serving.schemas import Ready
 from serving.chat import add_chat
-from serving.counts import Counted
-from serving.guard import Guard
-from serving.parts import Parts
-from serving.refusals import RefusalError, documented
+from serving.metrics import Counted
+from serving.auth import Guard
+from serving.dependencies import Parts
+from serving.errors import RefusalError, documented
 from serving.routes import add_grade, add_perplexity, add_verify
 from serving.settings import LimitsSection, ServeConfig
 
@@ -28,7 +28,7 @@ _BEARER = HTTPBearer(auto_error=False, description="One of the server's API keys
 
 
 def make_api(config: ServeConfig, digests: tuple[str, ...], parts: Parts) -> FastAPI:
-    """The application. ``digests``: of the API keys, see :func:`~serving.guard.key_digests`."""
+    """The application. ``digests``: of the API keys, see :func:`~serving.auth.key_digests`."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -7,21 +7,21 @@ imported from ``llmpedia``, so that it is decided as in batch.
 from typing import Any
 
 from llmpedia.audit.article import verdict_need
-from llmpedia.config import EngineSection
+from llmpedia.config.walk import EngineSection
 from llmpedia.engines import vllm_serve
-from llmpedia.engines.checks import check_context
-from llmpedia.engines.permits import Permits
+from llmpedia.engines.preflight import check_context
+from llmpedia.engines.concurrency.client import Permits
 from llmpedia.errors import ConfigError
 from llmpedia.execution.clients import heed_pauses
 from llmpedia.perplexity.replica import placement
 from serving.api import make_api
-from serving.counts import Counts, Sample, render
+from serving.metrics import Counts, Sample, render
 from serving.engines import DeployedEngine, EndpointEngine
-from serving.gate import Gate
-from serving.guard import is_loopback, key_digests
+from serving.admission import Gate
+from serving.auth import is_loopback, key_digests
 from serving.judge import ChatEngine, ServedJudge
-from serving.parts import Parts
-from serving.refusals import RefusalError
+from serving.dependencies import Parts
+from serving.errors import RefusalError
 from serving.scoring import DeployedScorer, Scorer
 from serving.settings import JudgeSection, PerplexitySection, ServeConfig, load_serve_config
 

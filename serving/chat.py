@@ -7,10 +7,10 @@ from fastapi import APIRouter
 from pydantic import Field, field_validator, model_validator
 from starlette.responses import Response
 
-from serving.bodies import Asked
+from serving.schemas import Asked
 from serving.judge import chat_request
-from serving.parts import Parts
-from serving.refusals import RefusalError, documented
+from serving.dependencies import Parts
+from serving.errors import RefusalError, documented
 from serving.routes import PROBLEMS
 from serving.settings import LimitsSection
 

@@ -7,13 +7,13 @@ import time
 import uuid
 from typing import Any
 
-from llmpedia.config import EngineSection
+from llmpedia.config.walk import EngineSection
 from llmpedia.engines.base import TransientError
 from llmpedia.engines.models import load_models
 from llmpedia.engines.openai import OpenAIEngine, chat_body, error_message
 from llmpedia.engines.vllm_serve import VllmEngine, answer_of
 from llmpedia.stages import Completion, Request
-from serving.refusals import RefusalError
+from serving.errors import RefusalError
 
 _READY_S = 5.0
 _REFUSED = (401, 403)

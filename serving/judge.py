@@ -10,13 +10,13 @@ from typing import Any, Protocol, TypeVar
 from llmpedia.audit.article import Row, judge
 from llmpedia.audit.evidence import Evidence
 from llmpedia.audit.stages import Judge
-from llmpedia.config import RetriesSection
+from llmpedia.config.walk import RetriesSection
 from llmpedia.engines.base import Engine, TransientError, wait_before_retry
-from llmpedia.engines.permits import Permits
+from llmpedia.engines.concurrency.client import Permits
 from llmpedia.errors import EngineError
-from llmpedia.probe.grading import Grade, Graded, Response, grade
+from llmpedia.probe.benchmark.grade import Grade, Graded, Response, grade
 from llmpedia.stages import Completion, Request
-from serving.refusals import RefusalError
+from serving.errors import RefusalError
 from serving.settings import JudgeSection
 
 log = logging.getLogger(__name__)

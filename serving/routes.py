@@ -9,8 +9,8 @@ from pydantic import Field, model_validator
 from llmpedia.audit.evidence import Evidence, Outcome, Source, Tier
 from llmpedia.errors import InputError
 from llmpedia.perplexity.scores import Question, QuestionScore
-from llmpedia.probe.grading import Response
-from serving.bodies import (
+from llmpedia.probe.benchmark.grade import Response
+from serving.schemas import (
     Asked,
     ClaimVerdict,
     Contradicting,
@@ -21,8 +21,8 @@ from serving.bodies import (
     ScoredItem,
     Verified,
 )
-from serving.parts import Parts
-from serving.refusals import RefusalError, documented
+from serving.dependencies import Parts
+from serving.errors import RefusalError, documented
 from serving.settings import LimitsSection
 
 PROBLEMS = documented(400, 401, 403, 413, 422, 501, 502, 503, 504)

@@ -10,8 +10,8 @@ from llmpedia.engines.vllm_serve import answer_of
 from llmpedia.perplexity.replica import ScorerReplica
 from llmpedia.perplexity.scores import AnswerScore, Question, QuestionScore
 from serving.engines import unready
-from serving.gate import Gate
-from serving.refusals import RefusalError
+from serving.admission import Gate
+from serving.errors import RefusalError
 from serving.settings import BatchingSection
 
 log = logging.getLogger(__name__)

@@ -8,11 +8,11 @@ from typing import Annotated, Any, Self
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from llmpedia.audit.settings import JudgingConfig, JudgingSection
-from llmpedia.config import EngineSection, JobConfig, Positive, RetriesSection, Section, StageName, StageSection
-from llmpedia.config_files import load_mapping, parse_as
+from llmpedia.config.walk import EngineSection, JobConfig, Positive, RetriesSection, Section, StageName, StageSection
+from llmpedia.config.files import load_mapping, parse_as
 from llmpedia.errors import ConfigError
 from llmpedia.perplexity.settings import PerplexityConfig, PromptSection, ScorerSection
-from llmpedia.probe.settings import GradingSection, ProbeConfig
+from llmpedia.probe.settings.base import GradingSection, ProbeConfig
 
 Seconds = Annotated[float, Field(gt=0.0)]
 _JUDGING = ("verdict", "grade")

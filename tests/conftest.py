@@ -8,7 +8,7 @@ os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")  # threads of Ray Serve as
 os.environ.setdefault("RAY_DATA_USAGE_DISABLED", "1")  # as the product has it; its threads outlive ray.shutdown too
 
 import pytest
-from harness import Head, ScriptedEngine
+from tests.support.harness import Head, ScriptedEngine
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent / "llmpedia"
+ROOT = Path(__file__).parents[1] / "llmpedia"
 FILES = sorted(ROOT.rglob("*.py"))
 SERVING = sorted((ROOT.parent / "serving").rglob("*.py"))
 HEAVY = "torch vllm ray faiss transformers sentence_transformers sklearn scipy trafilatura libzim statsmodels matplotlib".split()

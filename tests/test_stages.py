@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from llmpedia.config import parse_config
+from llmpedia.config.walk import parse_config
 from llmpedia.materialize.steps import Stages, Subject
 from llmpedia.stages import (
     AnswerError,

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from llmpedia.analysis.drawing import grouped_bars, look
-from llmpedia.analysis.funnel import is_walk
-from llmpedia.analysis.page import Part
-from llmpedia.analysis.systems import System
+from llmpedia.analysis.output.drawing import grouped_bars, look
+from llmpedia.analysis.funnel.tables import is_walk
+from llmpedia.analysis.output.page import Part
+from llmpedia.analysis.common.systems import System
 from llmpedia.analysis.usage import usage_table
 from llmpedia.engines.models import Models
-from llmpedia.store.runfolder import RunFolder
-from llmpedia.store.times import Moment, read_moments
+from llmpedia.store.run_folder import RunFolder
+from llmpedia.store.commit_times import Moment, read_moments
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

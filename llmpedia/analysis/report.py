@@ -9,18 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from llmpedia.analysis.audit_report import audit_report
+from llmpedia.analysis.audits.report import audit_report
 from llmpedia.analysis.cost import cost_part
-from llmpedia.analysis.funnel import funnel_part
-from llmpedia.analysis.hops import TABLE as HOPS
-from llmpedia.analysis.hops import hops_part
-from llmpedia.analysis.page import Part, write_report
-from llmpedia.analysis.systems import System, systems_of
-from llmpedia.audit.folder import open_audit
+from llmpedia.analysis.funnel.tables import funnel_part
+from llmpedia.analysis.audits.hops import TABLE as HOPS
+from llmpedia.analysis.audits.hops import hops_part
+from llmpedia.analysis.output.page import Part, write_report
+from llmpedia.analysis.common.systems import System, systems_of
+from llmpedia.audit.audit_folder import open_audit
 from llmpedia.audit.review import Agreement
-from llmpedia.audit.similarity import Encoder
+from llmpedia.audit.measures.similarity import Encoder
 from llmpedia.engines.models import Models
-from llmpedia.store.runfolder import RUN_FILE, RunFolder
+from llmpedia.store.run_folder import RUN_FILE, RunFolder
 
 Row = dict[str, Any]
 Rows = list[Row]
@@ -73,9 +73,9 @@ def report(
     Raises:
         InputError: a run or an audit is damaged, or more runs are given than can be compared.
     """
-    from llmpedia.analysis.cross_model import cross_model_part
-    from llmpedia.analysis.persona_tables import personas_part
-    from llmpedia.analysis.trap import trap_part
+    from llmpedia.analysis.comparison.cross_model import cross_model_part
+    from llmpedia.analysis.personas.tables import personas_part
+    from llmpedia.analysis.comparison.trap import trap_part
 
     audits, idle = audits_of(runs)
     systems = systems_of(runs, audits)

@@ -17,7 +17,7 @@ from llmpedia.engines.models import Models, load_models
 from llmpedia.errors import ConfigError
 from llmpedia.stages import ASKED_AGAIN
 from llmpedia.store import journal
-from llmpedia.store.runfolder import RunFolder
+from llmpedia.store.run_folder import RunFolder
 
 Rows = list[dict[str, Any]]
 

@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from llmpedia.audit.evidence import USABLE, Evidence, Outcome, Tier
-from llmpedia.audit.passages import render_passages, select_passages
+from llmpedia.text.passages import render_passages, select_passages
 from llmpedia.audit.settings import AuditConfig, JudgingConfig
 from llmpedia.audit.stages import NOT_ADJUDICATED, Case, ExtractClaims, Judge, Verdict, Written
-from llmpedia.engines.checks import Need
+from llmpedia.engines.preflight import Need
 from llmpedia.prompts import load_prompt
 from llmpedia.stages import Completer, Completion, Reply, Request, ask, completion_row
 from llmpedia.wikitext import Article

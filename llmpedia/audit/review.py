@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from llmpedia.audit.metrics import Row, Rows, wilson
+from llmpedia.audit.measures.verdicts import Row, Rows, wilson
 from llmpedia.audit.stages import LABELS
 from llmpedia.errors import InputError
-from llmpedia.sheets import NUMBER, cells, check_columns, columns, need_free, need_none, read_rows, write_rows
+from llmpedia.review_csv import NUMBER, cells, check_columns, columns, need_free, need_none, read_rows, write_rows
 
 _DECISION = ("agree", "correct_verdict")
 READER_COLUMNS = (*_DECISION, "comment")

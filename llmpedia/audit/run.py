@@ -14,20 +14,20 @@ import pyarrow as pa
 
 from llmpedia.audit.article import AuditStages, look_up, verdict_need
 from llmpedia.audit.evidence import Evidence
-from llmpedia.audit.look_up import cap, names_of
+from llmpedia.audit.providers import cap, names_of
 from llmpedia.audit.sampling import Sampled, articles_of, read_titles, sample
 from llmpedia.audit.settings import AuditConfig
 from llmpedia.audit.worker import AUDIT_ITEMS, AuditWorker, make_helpers
-from llmpedia.engines.checks import Need
-from llmpedia.engines.limits import start_limiter
+from llmpedia.engines.preflight import Need
+from llmpedia.engines.concurrency.limiter import start_limiter
 from llmpedia.errors import InputError
-from llmpedia.execution.record import described, machine_of
+from llmpedia.execution.provenance import described, machine_of
 from llmpedia.execution.session import Session, Sessions
-from llmpedia.execution.stream import Row, Work
+from llmpedia.execution.ray_stream import Row, Work
 from llmpedia.execution.waves import Waves
 from llmpedia.prompts import load_prompt
 from llmpedia.store.lease import Lease
-from llmpedia.store.runfolder import Manifest, RunFolder
+from llmpedia.store.run_folder import Manifest, RunFolder
 from llmpedia.tables import table
 
 # An English word with its space, in characters, for a first check that the longest article fits the judge's context.

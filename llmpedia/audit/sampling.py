@@ -14,7 +14,7 @@ from llmpedia.audit.evidence import Evidence, Outcome
 from llmpedia.audit.settings import SampleSection
 from llmpedia.entities.keys import canonical_key
 from llmpedia.errors import InputError
-from llmpedia.store.runfolder import RunFolder
+from llmpedia.store.run_folder import RunFolder
 
 _PROBED_AT_ONCE = 200
 

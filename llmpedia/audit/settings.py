@@ -9,8 +9,8 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from llmpedia.audit.evidence import TIERS, Tier
-from llmpedia.config import JobConfig, Positive, Section
-from llmpedia.config_files import found_file, load_mapping, parse_as
+from llmpedia.config.walk import JobConfig, Positive, Section
+from llmpedia.config.files import found_file, load_mapping, parse_as
 
 Count = Annotated[int, Field(ge=0)]
 Seconds = Annotated[float, Field(gt=0.0)]

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Literal
 
 from llmpedia.audit.settings import JudgingConfig
-from llmpedia.config import StageName
+from llmpedia.config.walk import StageName
 from llmpedia.entities.keys import canonical_key
 from llmpedia.prompts import load_prompt
 from llmpedia.stages import AnswerError, Constraint, Stage, neutral, object_schema, one_line, parse_object

@@ -6,7 +6,7 @@ from typing import Any
 
 from llmpedia.audit.evidence import USABLE, Outcome
 from llmpedia.audit.stages import LABELS, NOT_ADJUDICATED, ErrorType
-from llmpedia.store.runfolder import Manifest, RunFolder
+from llmpedia.store.run_folder import Manifest, RunFolder
 from llmpedia.store.verify import Report, check_files, check_rest
 
 Row = dict[str, Any]

@@ -9,12 +9,12 @@ from typing import Any
 import pyarrow as pa
 
 from llmpedia.audit.article import AuditItem, AuditStages, Helpers, audit_article
-from llmpedia.audit.look_up import EvidenceEngine, batched, make_provider
+from llmpedia.audit.providers import EvidenceEngine, batched, make_provider
 from llmpedia.audit.settings import AuditConfig
 from llmpedia.engines.client import Client, GroupCommit
-from llmpedia.engines.permits import Permits, SharedPermits
+from llmpedia.engines.concurrency.client import Permits, SharedPermits
 from llmpedia.execution.clients import client_name, heed_pauses, make_engine, make_permits
-from llmpedia.execution.stream import Row
+from llmpedia.execution.ray_stream import Row
 from llmpedia.execution.worker import Worker, writer_id
 from llmpedia.store.files import Folder
 from llmpedia.store.journal import JournalWriter, read_wave

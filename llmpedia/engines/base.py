@@ -3,7 +3,7 @@
 import random
 from typing import Protocol
 
-from llmpedia.config import RetriesSection
+from llmpedia.config.walk import RetriesSection
 from llmpedia.stages import Completion, Request
 
 

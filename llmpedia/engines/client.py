@@ -7,12 +7,12 @@ again; two equal requests in flight are asked once; what another run has been an
 import asyncio
 import json
 
-from llmpedia.config import RetriesSection
+from llmpedia.config.walk import RetriesSection
 from llmpedia.engines.base import Engine, TransientError, wait_before_retry
-from llmpedia.engines.permits import Permits, Slot
+from llmpedia.engines.concurrency.client import Permits, Slot
 from llmpedia.errors import EngineError
 from llmpedia.stages import Completion, Request
-from llmpedia.store.answers import Answers
+from llmpedia.store.completion_lookup import Answers
 from llmpedia.store.journal import JournalWriter, Record, as_completion, completion_record
 
 # Answers that arrive within this time share one synced journal piece.

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from llmpedia.config import JobConfig
+from llmpedia.config.walk import JobConfig
 from llmpedia.engines.base import Engine, TransientError
 from llmpedia.engines.openai import Endpoint, error_message
-from llmpedia.engines.packaged import resolve_model
+from llmpedia.engines.packaged_weights import resolve_model
 from llmpedia.stages import Completer, Completion, Request
 
 Vectors = npt.NDArray[np.float32]

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from llmpedia.config import EngineSection
+from llmpedia.config.walk import EngineSection
 from llmpedia.engines.models import Models
-from llmpedia.engines.packaged import SCHEME
+from llmpedia.engines.packaged_weights import SCHEME
 
 _GB = 1e9
 # What vLLM takes of each GPU unless told otherwise, and what its activations and CUDA graphs take of that.

@@ -8,9 +8,9 @@ from typing import Any
 
 import aiohttp
 
-from llmpedia.config import EngineSection
+from llmpedia.config.walk import EngineSection
 from llmpedia.engines.base import TransientError
-from llmpedia.engines.limits import pause_of, retry_after
+from llmpedia.engines.concurrency.limiter import pause_of, retry_after
 from llmpedia.engines.models import Models, load_models
 from llmpedia.errors import ConfigError, EngineError
 from llmpedia.stages import Completion, Request

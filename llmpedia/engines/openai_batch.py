@@ -17,7 +17,7 @@ from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from llmpedia.config import BatchSection, EngineSection
+from llmpedia.config.walk import BatchSection, EngineSection
 from llmpedia.engines.base import TransientError
 from llmpedia.engines.batch_api import ENDED, BatchApi, Line, Outcome, SchemaRefusedError, custom_id, shards
 from llmpedia.engines.models import load_models

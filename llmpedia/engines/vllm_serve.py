@@ -15,9 +15,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from llmpedia.config import EngineSection
+from llmpedia.config.walk import EngineSection
 from llmpedia.engines.base import TransientError
-from llmpedia.engines.packaged import resolve_model
+from llmpedia.engines.packaged_weights import resolve_model
 from llmpedia.errors import EngineError
 from llmpedia.stages import Completion, Request
 

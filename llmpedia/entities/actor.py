@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from llmpedia.config import Config
+from llmpedia.config.walk import Config
 from llmpedia.entities.index import EntityIndex, Known, Neighbour, Vectors
 
 

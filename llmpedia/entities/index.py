@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from llmpedia.errors import InputError
-from llmpedia.store.runfolder import RunFolder
+from llmpedia.store.run_folder import RunFolder
 from llmpedia.wikitext import first_words
 
 Vectors = npt.NDArray[np.float32]

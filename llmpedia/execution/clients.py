@@ -3,15 +3,15 @@
 import math
 from typing import Any
 
-from llmpedia.config import JobConfig
+from llmpedia.config.walk import JobConfig
 from llmpedia.engines.base import Engine
 from llmpedia.engines.client import Client, GroupCommit
 from llmpedia.engines.embeddings import EndpointEmbedding
 from llmpedia.engines.openai import OpenAIEngine
 from llmpedia.engines.openai_batch import CONCURRENCY, OpenAIBatchEngine
-from llmpedia.engines.permits import Permits, SharedPermits
+from llmpedia.engines.concurrency.client import Permits, SharedPermits
 from llmpedia.engines.vllm_serve import VllmEngine
-from llmpedia.store.answers import Answers
+from llmpedia.store.completion_lookup import Answers
 from llmpedia.store.files import Folder
 from llmpedia.store.journal import JournalWriter, read_batches, read_wave
 

@@ -11,13 +11,14 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from llmpedia.config import JobConfig
-from llmpedia.engines import checks, vllm_serve
+from llmpedia.config.walk import JobConfig
+from llmpedia.engines import vllm_serve
+from llmpedia.engines import preflight
 from llmpedia.engines.base import Engine
 from llmpedia.engines.embeddings import embedding_engine
-from llmpedia.engines.limits import start_limiter
+from llmpedia.engines.concurrency.limiter import start_limiter
 from llmpedia.errors import EngineError
-from llmpedia.interrupts import own_sigterm_kept
+from llmpedia.signals import own_sigterm_kept
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Served:
 class Session:
     """Everything outside this process, ended in reverse order. Ray is left alone where it was up before."""
 
-    def __init__(self, config: JobConfig, needs: list[checks.Need], embeds: bool, served: Served | None = None) -> None:
+    def __init__(self, config: JobConfig, needs: list[preflight.Need], embeds: bool, served: Served | None = None) -> None:
         """``needs``: what each stage takes of the engine's context; ``embeds``: whether the job needs embeddings.
 
         ``served``: what Serve is to hold; null: the engine, where it is of kind vllm.
@@ -52,7 +53,7 @@ class Session:
             ConfigError, EngineError: before any work, with what is available.
         """
         try:
-            checks.check_model(self._config, self._needs)
+            preflight.check_model(self._config, self._needs)
             self._start_ray()
             self._start_engine()
             self.limiter = start_limiter(self._config.engine.concurrency)
@@ -108,7 +109,7 @@ class Session:
 
         if self._served is None:
             return
-        checks.check_placement(self._config, ray.nodes())
+        preflight.check_placement(self._config, ray.nodes())
         self._served.start()
         self._stack.callback(self._served.stop)
 
@@ -116,7 +117,7 @@ class Session:
 class Sessions(Protocol):
     """How a job comes by its session: :class:`Session` itself, or one that is kept up from job to job."""
 
-    def __call__(self, config: JobConfig, needs: list[checks.Need], embeds: bool) -> AbstractContextManager[Session]:
+    def __call__(self, config: JobConfig, needs: list[preflight.Need], embeds: bool) -> AbstractContextManager[Session]:
         """See :class:`Session`."""
         ...
 
@@ -136,7 +137,7 @@ class KeptSessions:
         self._stack.close()
 
     @contextmanager
-    def open(self, config: JobConfig, needs: list[checks.Need], embeds: bool) -> Iterator[Session]:
+    def open(self, config: JobConfig, needs: list[preflight.Need], embeds: bool) -> Iterator[Session]:
         """A job's session; it is not ended with the job.
 
         Raises:
@@ -148,7 +149,7 @@ class KeptSessions:
             self._stack.close()
             self._session, self._of = self._stack.enter_context(Session(config, needs, embeds)), of
         else:
-            checks.check_model(config, needs)
+            preflight.check_model(config, needs)
         yield self._session
 
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from typing import Any, Generic, Protocol, TypeVar
 
-from llmpedia.config import JobConfig
+from llmpedia.config.walk import JobConfig
 from llmpedia.execution.clients import client_name
-from llmpedia.execution.stream import Row, Work, in_order, stream
+from llmpedia.execution.ray_stream import Row, Work, in_order, stream
 
 _AT_ONCE = 2  # a third wave would be planned from what the first of them has yet to commit
 _LEAVE_S = 5.0  # for the threads of waves to leave Ray before it goes down under them

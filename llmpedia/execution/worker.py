@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pyarrow as pa
 
 from llmpedia.errors import LlmpediaError
-from llmpedia.execution.stream import VISITS, Row, failed_row
+from llmpedia.execution.ray_stream import VISITS, Row, failed_row
 
 
 class Worker(ABC):

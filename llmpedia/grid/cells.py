@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from llmpedia.audit.settings import AuditConfig, load_audit_config, resolve_audit_paths
-from llmpedia.config import Config, load_config, parse_config, resolve_paths
-from llmpedia.config_files import found_file, parse_as
+from llmpedia.config.walk import Config, load_config, parse_config, resolve_paths
+from llmpedia.config.files import found_file, parse_as
 from llmpedia.errors import ConfigError, InputError
 from llmpedia.grid.settings import GridConfig, Sections
 from llmpedia.materialize.run import describe_run

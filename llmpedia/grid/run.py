@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from llmpedia.audit.article import AuditStages
-from llmpedia.audit.look_up import names_of
+from llmpedia.audit.providers import names_of
 from llmpedia.audit.run import AuditProgress, audit
-from llmpedia.engines.checks import check_model
+from llmpedia.engines.preflight import check_model
 from llmpedia.engines.openai import authorization
 from llmpedia.execution.session import KeptSessions
 from llmpedia.grid.cells import Cell, Grid
@@ -18,7 +18,7 @@ from llmpedia.grid.sharing import sources_of
 from llmpedia.materialize.needs import needs_of
 from llmpedia.materialize.run import Progress, describe_run, is_finished, materialize
 from llmpedia.store.files import Folder
-from llmpedia.store.runfolder import RUN_FILE, RunFolder
+from llmpedia.store.run_folder import RUN_FILE, RunFolder
 
 Tell = Callable[[str, int | None, int, str], None]
 """Told of progress: a cell or a cell's audit, articles it is to have where that is known, those it has, what is being done."""

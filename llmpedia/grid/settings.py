@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
-from llmpedia.config import Section
-from llmpedia.config_files import load_mapping, parse_as
+from llmpedia.config.walk import Section
+from llmpedia.config.files import load_mapping, parse_as
 
 # Labels make the names of folders.
 Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=60)]

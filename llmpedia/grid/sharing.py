@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from llmpedia.config import Config, StageName
+from llmpedia.config.walk import Config, StageName
 from llmpedia.grid.cells import Cell
 from llmpedia.materialize.plan import stages_of
 from llmpedia.materialize.steps import Fact, FactSheet, Likeness, Phrases, Stages, Subject

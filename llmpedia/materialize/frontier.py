@@ -7,9 +7,9 @@ import itertools
 from collections import deque
 from dataclasses import dataclass, field
 
-from llmpedia.config import Config
+from llmpedia.config.walk import Config
 from llmpedia.materialize.subject import Item, Row
-from llmpedia.store.runfolder import RunFolder
+from llmpedia.store.run_folder import RunFolder
 from llmpedia.tables import Fate
 
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from llmpedia.config import STAGE_NAMES, Config
-from llmpedia.engines.checks import Need
+from llmpedia.config.walk import STAGE_NAMES, Config
+from llmpedia.engines.preflight import Need
 from llmpedia.materialize.steps import Likeness, Phrases, Stages, Subject
 
 # What the longest prompts of a run are measured with: names and headings of a usual length.

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from llmpedia.analysis.usage import Used, committed, together
-from llmpedia.config import STAGE_NAMES, Config, StageName
+from llmpedia.config.walk import STAGE_NAMES, Config, StageName
 from llmpedia.engines.memory import memory_rows
 from llmpedia.engines.models import Models, load_models
 from llmpedia.materialize.run import seeds_of
 from llmpedia.materialize.steps import FactSheet, Likeness, Phrases, Stages, Subject
-from llmpedia.store.runfolder import RunFolder
+from llmpedia.store.run_folder import RunFolder
 
 Rows = list[dict[str, Any]]
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from llmpedia.config import Config
+from llmpedia.config.walk import Config
 from llmpedia.engines.embeddings import Vectors, embed
 from llmpedia.entities.index import Known, Neighbour
 from llmpedia.materialize.steps import Likeness, Stages

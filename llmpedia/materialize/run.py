@@ -13,15 +13,15 @@ from typing import Any
 import pyarrow as pa
 
 from llmpedia.analysis.usage import reused_facts
-from llmpedia.config import Config
+from llmpedia.config.walk import Config
 from llmpedia.engines.client import Client
-from llmpedia.engines.permits import Permits
+from llmpedia.engines.concurrency.client import Permits
 from llmpedia.entities.actor import IndexClient, start_index
 from llmpedia.errors import EngineError, InputError
 from llmpedia.execution.clients import client_name, heed_pauses, make_client, make_engine, make_permits
-from llmpedia.execution.record import described, machine_of
+from llmpedia.execution.provenance import described, machine_of
 from llmpedia.execution.session import Session, Sessions
-from llmpedia.execution.stream import Work
+from llmpedia.execution.ray_stream import Work
 from llmpedia.execution.waves import Waves
 from llmpedia.materialize.frontier import Frontier, Plan
 from llmpedia.materialize.needs import needs_of
@@ -30,10 +30,10 @@ from llmpedia.materialize.steps import Stages, prompts_of
 from llmpedia.materialize.subject import Row
 from llmpedia.materialize.wave import facts_of, seed_proposals, seed_tables, walk_proposals, walk_tables
 from llmpedia.materialize.worker import ITEMS, SubjectWorker
-from llmpedia.store.answers import Answers
+from llmpedia.store.completion_lookup import Answers
 from llmpedia.store.journal import reused_keys
 from llmpedia.store.lease import Lease
-from llmpedia.store.runfolder import RunFolder
+from llmpedia.store.run_folder import RunFolder
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 from llmpedia.analysis.usage import spent
 from llmpedia.store import journal
 from llmpedia.store.lease import read_lease
-from llmpedia.store.runfolder import RunFolder
+from llmpedia.store.run_folder import RunFolder
 
 # By kind of folder: counts of failures, and counts by name.
 _FAILED = {"walk": ("errored",), "imported": ("errored",), "audit": ("extraction_failed",)}

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from llmpedia.config import Config, StageName
+from llmpedia.config.walk import Config, StageName
 from llmpedia.entities.keys import canonical_key
-from llmpedia.guided import wikitext_grammar
+from llmpedia.grammar import wikitext_grammar
 from llmpedia.prompts import Prompt, load_prompt, persona_text
 from llmpedia.stages import A, AnswerError, Constraint, Pairs, Stage, object_schema, parse_object
 from llmpedia.wikitext import Article

@@ -8,7 +8,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from llmpedia.config import Config
+from llmpedia.config.walk import Config
 from llmpedia.entities.keys import canonical_key, is_self_or_loop
 from llmpedia.materialize.steps import Decision, FactSheet, Phrases, Stages, Subject
 from llmpedia.stages import Completer, Completion, Reply, Request, ask, completion_row

@@ -6,12 +6,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from llmpedia.config import Config
+from llmpedia.config.walk import Config
 from llmpedia.entities.keys import canonical_key
 from llmpedia.materialize.frontier import Plan
 from llmpedia.materialize.resolve import Proposal, Resolved
 from llmpedia.materialize.subject import Row
-from llmpedia.store.runfolder import Manifest
+from llmpedia.store.run_folder import Manifest
 from llmpedia.store.verify import imbalances
 from llmpedia.tables import CAP_FATES, TABLES, table
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from llmpedia.config import Config
+from llmpedia.config.walk import Config
 from llmpedia.execution.clients import worker_client
 from llmpedia.execution.worker import Worker, writer_id
 from llmpedia.materialize.steps import Stages
 from llmpedia.materialize.subject import Item, Row, dump_visit, visit_subject
-from llmpedia.store.answers import Answers
+from llmpedia.store.completion_lookup import Answers
 
 ITEMS = pa.schema(
     [

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from llmpedia.config import EngineSection, RetriesSection
+from llmpedia.config.walk import EngineSection, RetriesSection
 from llmpedia.engines.base import TransientError
 from llmpedia.engines.openai import Endpoint, error_message
 from llmpedia.errors import EngineError

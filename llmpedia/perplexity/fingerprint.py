@@ -3,8 +3,8 @@
 import hashlib
 from pathlib import Path
 
-from llmpedia.config import EngineSection
-from llmpedia.engines.packaged import resolve_model
+from llmpedia.config.walk import EngineSection
+from llmpedia.engines.packaged_weights import resolve_model
 
 
 def model_fingerprint(engine: EngineSection) -> str:

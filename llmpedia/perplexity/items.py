@@ -13,7 +13,7 @@ import pyarrow.fs as pafs
 
 from llmpedia.errors import InputError
 from llmpedia.perplexity.settings import ItemsSection
-from llmpedia.store.sources import DAMAGE, at, find_files, half_character, json_records, parquet_batches, reason, uncompressed
+from llmpedia.store.input_files import DAMAGE, at, find_files, half_character, json_records, parquet_batches, reason, uncompressed
 
 _BLOCK = 1 << 20
 

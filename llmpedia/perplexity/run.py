@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 
 from llmpedia.errors import EngineError, InputError
-from llmpedia.execution.record import described, machine_of
+from llmpedia.execution.provenance import described, machine_of
 from llmpedia.execution.session import Session
-from llmpedia.execution.stream import Row, Work
+from llmpedia.execution.ray_stream import Row, Work
 from llmpedia.execution.waves import Waves
 from llmpedia.perplexity.items import Item, Source, open_source, read_items
 from llmpedia.perplexity.replica import DEPLOYMENT, app_name, served
@@ -24,7 +24,7 @@ from llmpedia.perplexity.settings import PerplexityJobConfig
 from llmpedia.perplexity.worker import PPL_ITEMS, ScoreWorker
 from llmpedia.prompts import load_prompt
 from llmpedia.store.lease import Lease
-from llmpedia.store.runfolder import Manifest, RunFolder
+from llmpedia.store.run_folder import Manifest, RunFolder
 from llmpedia.tables import PPL_ANSWERS, table
 
 

@@ -6,8 +6,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, Self
 
-from llmpedia.engines.checks import check_model
-from llmpedia.engines.packaged import resolve_model
+from llmpedia.engines.preflight import check_model
+from llmpedia.engines.packaged_weights import resolve_model
 from llmpedia.errors import EngineError
 from llmpedia.perplexity.backend import Backend, Ids, Task
 from llmpedia.perplexity.endpoint_backend import EndpointBackend

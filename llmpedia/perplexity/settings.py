@@ -5,8 +5,8 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from llmpedia.config import JobConfig, Positive, Section, WavesSection
-from llmpedia.config_files import load_mapping, parse_as
+from llmpedia.config.walk import JobConfig, Positive, Section, WavesSection
+from llmpedia.config.files import load_mapping, parse_as
 
 
 class ItemsSection(Section):

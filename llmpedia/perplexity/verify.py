@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from llmpedia.store.runfolder import Manifest, RunFolder
+from llmpedia.store.run_folder import Manifest, RunFolder
 from llmpedia.store.verify import Report, check_files, check_rest
 
 Row = dict[str, Any]

@@ -11,8 +11,8 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from llmpedia.config import EngineSection
-from llmpedia.engines.packaged import resolve_model
+from llmpedia.config.walk import EngineSection
+from llmpedia.engines.packaged_weights import resolve_model
 from llmpedia.engines.vllm_serve import engine_args
 from llmpedia.perplexity.backend import Ids, Logprobs, Task
 

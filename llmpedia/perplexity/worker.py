@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from llmpedia.engines.vllm_serve import answer_of
 from llmpedia.errors import EngineError
-from llmpedia.execution.stream import VISITS, Row, failed_row
+from llmpedia.execution.ray_stream import VISITS, Row, failed_row
 from llmpedia.perplexity.replica import DEPLOYMENT, app_name, units_at_once
 from llmpedia.perplexity.settings import PerplexityJobConfig
 

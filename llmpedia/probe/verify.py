@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from llmpedia.probe.documents import DocumentFate, document_id
-from llmpedia.probe.grading import Contradiction, Grading, outcome
-from llmpedia.probe.release import CHECKS, wanted_checks
-from llmpedia.store.runfolder import RunFolder
+from llmpedia.probe.benchmark.grade import Contradiction, Grading, outcome
+from llmpedia.probe.benchmark.release import CHECKS, wanted_checks
+from llmpedia.store.run_folder import RunFolder
 from llmpedia.store.verify import Report, check_files, check_rest
 
 Row = dict[str, Any]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from llmpedia.analysis.framing import load_lexicons
+from llmpedia.analysis.personas.framing import load_lexicons
 from llmpedia.errors import ConfigError
 from llmpedia.prompts import personas
 

@@ -18,7 +18,7 @@ import psutil
 
 from llmpedia.errors import InputError
 from llmpedia.store.files import Folder
-from llmpedia.store.times import UNTOLD, Machine, Moment
+from llmpedia.store.commit_times import UNTOLD, Machine, Moment
 
 NAME = "lease.json"
 TTL_S = 120

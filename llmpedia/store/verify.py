@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from llmpedia.store import journal
-from llmpedia.store.runfolder import Manifest, RunFolder, content_hash, parquet_rows
+from llmpedia.store.run_folder import Manifest, RunFolder, content_hash, parquet_rows
 from llmpedia.tables import Fate
 
 Row = dict[str, Any]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlencode
 
 from llmpedia.engines.base import TransientError
-from llmpedia.engines.limits import retry_after
+from llmpedia.engines.concurrency.limiter import retry_after
 from llmpedia.errors import ConfigError, EngineError
 
 if TYPE_CHECKING:

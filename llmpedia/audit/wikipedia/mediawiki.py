@@ -13,10 +13,10 @@ from typing import Any
 from urllib.parse import quote
 
 from llmpedia.audit.evidence import Evidence, Outcome, Provider, Source
-from llmpedia.audit.wikipedia.answers import Answer, Found
+from llmpedia.audit.wikipedia.responses import Answer, Found
 from llmpedia.audit.wikipedia.api import Api, ApiError, MediaWikiSettings, check_address
-from llmpedia.audit.wikipedia.batches import Batches
-from llmpedia.audit.wikipedia.plain import wikitext_plain
+from llmpedia.audit.wikipedia.coalescing import Batches
+from llmpedia.audit.wikipedia.plain_text import wikitext_plain
 from llmpedia.audit.wikipedia.titles import Refused, Site, Title, safe_title
 from llmpedia.engines.base import TransientError
 

@@ -11,10 +11,10 @@ from urllib.parse import quote
 
 import pyarrow.fs as pafs
 
-from llmpedia.audit.web.page import decode
+from llmpedia.web.page import decode
 from llmpedia.errors import InputError
 from llmpedia.probe.corpus.raw import Raw
-from llmpedia.store.sources import open_bytes
+from llmpedia.store.input_files import open_bytes
 
 INDEX = ".index"
 ENDINGS = (".dict.dz", ".dict")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from llmpedia.probe.build_settings import CorpusSection
+from llmpedia.probe.settings.build import CorpusSection
 from llmpedia.probe.documents import DocumentFate
 
 _SCHEME = "affine32"

@@ -9,10 +9,10 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-from llmpedia.audit.web.extractor import HEADER, READY, serve
-from llmpedia.audit.web.page import DEEPEST, decode, depth
+from llmpedia.web.extractor import HEADER, READY, serve
+from llmpedia.web.page import DEEPEST, decode, depth
 from llmpedia.errors import EngineError
-from llmpedia.store.sources import reason
+from llmpedia.store.input_files import reason
 
 LARGEST = 2_000_000
 """Bytes of a page."""

@@ -8,12 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from llmpedia.probe.build_settings import CorpusSection
+from llmpedia.probe.settings.build import CorpusSection
 from llmpedia.probe.corpus.duplicates import Signatures, folded_key
 from llmpedia.probe.corpus.extract import PageReader, Text
 from llmpedia.probe.corpus.quality import Quality
 from llmpedia.probe.documents import DocumentFate, document_id
-from llmpedia.store.sources import half_character
+from llmpedia.store.input_files import half_character
 
 Row = dict[str, Any]
 

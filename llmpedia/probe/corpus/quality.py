@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from llmpedia.errors import InputError
-from llmpedia.probe.build_settings import QualitySection
+from llmpedia.probe.settings.build import QualitySection
 from llmpedia.probe.corpus.classifier_file import flaw
 from llmpedia.stages import one_line
-from llmpedia.store.sources import reason
+from llmpedia.store.input_files import reason
 
 LABEL = "__label__"
 """What fastText's labels begin with."""

@@ -8,7 +8,7 @@ classifier leaves out is a copy all the same.
 from collections.abc import Iterator
 from typing import Any
 
-from llmpedia.probe.build_settings import CorpusSection
+from llmpedia.probe.settings.build import CorpusSection
 from llmpedia.probe.corpus.duplicates import Seen
 from llmpedia.probe.corpus.quality import Quality, kept
 from llmpedia.probe.corpus.readers import CorpusFile, corpus_files

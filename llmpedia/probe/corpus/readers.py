@@ -13,14 +13,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from llmpedia.audit.web.page import decode
+from llmpedia.web.page import decode
 from llmpedia.errors import InputError
-from llmpedia.probe.build_settings import CorpusSection
+from llmpedia.probe.settings.build import CorpusSection
 from llmpedia.probe.corpus.dictd import INDEX, dictd_documents, texts_of
 from llmpedia.probe.corpus.extract import LARGEST
 from llmpedia.probe.corpus.raw import LARGEST_TEXT, Raw
 from llmpedia.probe.corpus.warc import warc_documents
-from llmpedia.store.sources import (
+from llmpedia.store.input_files import (
     DAMAGE,
     at,
     find_files,

@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from llmpedia.errors import EngineError, InputError, LlmpediaError
-from llmpedia.execution.stream import make_quiet
-from llmpedia.probe.build_settings import CorpusSection
+from llmpedia.execution.ray_stream import make_quiet
+from llmpedia.probe.settings.build import CorpusSection
 from llmpedia.probe.corpus.prepare import PREPARED, RAW, Preparer, Row, batches
 from llmpedia.probe.corpus.readers import CorpusFile, read_file
 

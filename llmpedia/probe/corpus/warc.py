@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from llmpedia.audit.web.page import decode
+from llmpedia.web.page import decode
 from llmpedia.probe.corpus.extract import LARGEST
 from llmpedia.probe.corpus.raw import LARGEST_TEXT, Raw
-from llmpedia.store.sources import reason
+from llmpedia.store.input_files import reason
 
 _HEAD = 1 << 16  # bytes that hold the HTTP header
 _ENCODED = 16_000_000  # of a response as it was sent

@@ -1,0 +1,1 @@
+"""What audits found: tables, by hop and tier."""

@@ -1,0 +1,1 @@
+"""What several analyses stand on: the compared runs with their audits, and a corpus as a whole."""

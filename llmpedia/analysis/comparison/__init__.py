@@ -1,0 +1,1 @@
+"""Runs against each other: models side by side, the retrieval trap."""

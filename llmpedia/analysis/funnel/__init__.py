@@ -1,0 +1,1 @@
+"""The sanitization funnel: counts, tables, figures."""

@@ -1,0 +1,1 @@
+"""How reports are written: tables, figures, one page, the folder they lie in."""

@@ -1,0 +1,1 @@
+"""Framing and style of articles under different personas (paper, appendix M)."""

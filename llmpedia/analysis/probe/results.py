@@ -1,0 +1,62 @@
+"""How completely each model recalls (ElephantBench paper, table 1): C, P, F and K = C / (C + P), with Wilson's 95% intervals."""
+
+from collections import Counter
+
+from llmpedia.analysis.probe.data import Graded, ProbeData, Row, Rows, percent
+from llmpedia.audit.measures.verdicts import wilson
+from llmpedia.probe.benchmark.grade import OUTCOMES
+
+
+def results(data: ProbeData, strict: bool) -> Rows:
+    """A row a model, the highest C first.
+
+    Columns: ``complete, partial, failed`` (questions) and their shares of all questions with ``_low`` and ``_high``; ``k_pct``,
+    a share of complete and partial (null where there are none). ``not_graded`` = by engine (no response that could be graded) +
+    by judge + not asked; ``strict`` has counted these in ``failed``. ``truncated``: responses that the token budget cut.
+    """
+    rows = [_row(data, model, strict) for model in data.models]
+    return sorted(rows, key=lambda row: (-row["complete"], -row["partial"], row["model"]))
+
+
+def _row(data: ProbeData, model: str, strict: bool) -> Row:
+    run = data.models[model]
+    counted, questions = Counter(data.outcomes(model, strict).values()), len(data.items)
+    complete, partial, failed = (counted[outcome] for outcome in OUTCOMES)
+    lost = Counter(_lost(run.grades.get(question)) for question in data.items)
+    del lost[None]
+    return {
+        "model": model,
+        "group": run.facts.group,
+        "questions": questions,
+        "complete": complete,
+        "partial": partial,
+        "failed": failed,
+        **share("complete", complete, questions),
+        **share("partial", partial, questions),
+        **share("failed", failed, questions),
+        **share("k", complete, complete + partial),
+        "not_graded": lost.total(),
+        "not_graded_pct": percent(lost.total(), questions),
+        **{f"not_graded_{why}": lost[why] for why in ("by_engine", "by_judge", "not_asked")},
+        "not_graded_counts_as_failed": strict,
+        "truncated": sum(bool(graded.truncated) for graded in run.grades.values()),
+    }
+
+
+def _lost(graded: Graded | None) -> str | None:
+    """Why there is no outcome; null: there is one."""
+    if graded is None:
+        return "not_asked"
+    if graded.outcome is not None:
+        return None
+    return "by_judge" if graded.error_stage == "grade" else "by_engine"
+
+
+def share(name: str, part: int, whole: int) -> Row:
+    """``NAME_pct`` with Wilson's 95% interval ``NAME_low``, ``NAME_high``, in percent; null where nothing is to divide by."""
+    low, high = wilson(part, whole) or (None, None)
+    bounds = {"low": low, "high": high}
+    return {
+        f"{name}_pct": percent(part, whole),
+        **{f"{name}_{k}": None if bound is None else round(100 * bound, 2) for k, bound in bounds.items()},
+    }

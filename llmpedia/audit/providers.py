@@ -1,0 +1,203 @@
+"""Providers of evidence as engines: what the configuration asks for, a cache on this machine, and the durable client's interface.
+
+Nothing that failed is ever cached; what is, keeps the time at which it was fetched.
+"""
+
+import asyncio
+import hashlib
+import ipaddress
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from llmpedia import __version__
+from llmpedia.web.cache import Cache
+from llmpedia.audit.evidence import Evidence, Outcome, Provider, Tier
+from llmpedia.audit.settings import AuditConfig, WebSection
+from llmpedia.engines.packaged_weights import cache_dir
+from llmpedia.stages import Completion, Request
+
+if TYPE_CHECKING:
+    from llmpedia.audit.curated_web import WebSettings
+
+OpenSlot = Callable[[], AbstractAsyncContextManager[Any]]
+
+# How attempts that may go better another time are marked: evidence that rests on one is not kept.
+PASSING = "failed: "
+# Quality of the rehearsal's pages, which are on no list.
+_LOOPBACK_SCORE = 90
+# What a probe looks up, to tell a subject that always fails from a service that is down.
+_PROBE = "Earth"
+
+
+class EvidenceEngine:
+    """A provider behind the interface of engines: one look-up a request."""
+
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+        self._fresh = provider.inner if isinstance(provider, CachedProvider) else provider
+
+    async def generate(self, request: Request) -> Completion:
+        """See :class:`~llmpedia.engines.base.Engine`. A probe is never answered from the cache."""
+        if request.stage == "probe":
+            evidence = await self._fresh.find(_PROBE)
+        else:
+            evidence = await self._provider.find(request.messages[0][1])
+        return Completion(text=evidence.dumps(), finish_reason="stop")
+
+    async def close(self) -> None:
+        """Let connections go."""
+        await self._provider.close()
+
+
+class CachedProvider:
+    """A provider with a cache before it."""
+
+    def __init__(self, provider: Provider, path: Path, days: float) -> None:
+        """``path``: the cache's file; ``days``: age at which an entry is no longer taken."""
+        self.name, self.inner = provider.name, provider
+        # What another version made of a page is not this one's.
+        self._key = f"{provider.name}, llmpedia {__version__}"
+        self._cache = Cache(path, days)
+
+    async def find(self, subject: str) -> Evidence:
+        """See :class:`Provider`.
+
+        Raises:
+            InputError: the cache cannot be used.
+        """
+        kept = await self._cache.get(self._key, subject)
+        if kept is not None:
+            return Evidence.loads(kept)
+        evidence = await self.inner.find(subject)
+        if evidence.outcome != Outcome.FETCH_FAILED and not any(PASSING in a.result for a in evidence.attempts):
+            await self._cache.put(self._key, subject, evidence.dumps())
+        return evidence
+
+    async def close(self) -> None:
+        """Let connections go."""
+        self._cache.close()
+        await self.inner.close()
+
+
+def make_provider(tier: Tier, config: AuditConfig, slot: OpenSlot | None = None) -> Provider:
+    """The provider of a tier that ``config`` asks for; ``slot``: what each request to a wiki's API waits for.
+
+    Raises:
+        ConfigError, InputError: a key, a file or a package is missing.
+    """
+    provider = _wikipedia(config, slot) if tier == "wikipedia" else _web(config)
+    if config.cache.path is None:
+        return provider
+    return CachedProvider(provider, Path(config.cache.path).expanduser() / f"{tier}.sqlite", config.cache.days)
+
+
+def cap(tier: Tier, config: AuditConfig) -> int:
+    """What all processes together may have in flight: requests to a wiki's API, else subjects."""
+    return config.wikipedia.concurrency if tier == "wikipedia" else config.web.concurrency
+
+
+def batched(tier: Tier, config: AuditConfig) -> bool:
+    """Whether subjects of a tier share requests, so that requests and not subjects are held to the cap."""
+    return tier == "wikipedia" and config.wikipedia.kind == "mediawiki"
+
+
+def names_of(config: AuditConfig) -> dict[str, str]:
+    """Tier -> name of its provider. Makes each once, so that what is missing is told before any work.
+
+    Raises:
+        ConfigError, InputError: a key, a file or a package is missing.
+    """
+    providers = {tier: make_provider(tier, config) for tier in config.audit.tiers}
+
+    async def close() -> None:
+        for provider in providers.values():
+            await provider.close()
+
+    asyncio.run(close())
+    return {tier: provider.name for tier, provider in providers.items()}
+
+
+def _wikipedia(config: AuditConfig, slot: OpenSlot | None) -> Provider:
+    settings = config.wikipedia
+    if settings.kind == "mediawiki":
+        from llmpedia.audit.wikipedia.api import MediaWikiSettings
+        from llmpedia.audit.wikipedia.mediawiki import MediaWiki
+
+        agent = f"llmpedia/{__version__} ({settings.contact})"
+        asked = MediaWikiSettings(
+            timeout_s=settings.timeout_s,
+            maxlag_s=settings.maxlag_s,
+            batch=settings.batch,
+            linger_s=settings.linger_s,
+            parallel=settings.concurrency,
+            token=None,
+        )
+        return MediaWiki(settings.api_url, agent, asked, slot)
+    assert settings.path is not None  # settings refuse it
+    if settings.kind == "zim":
+        from llmpedia.audit.wikipedia.offline.zim import ZimCopy
+
+        return ZimCopy(settings.path)
+    if settings.kind == "dump":
+        from llmpedia.audit.wikipedia.offline.dump import DumpCopy
+
+        return DumpCopy(dump_index(settings.path))
+    from llmpedia.audit.wikipedia.offline.parquet import WIKIMEDIA, ParquetCopy
+
+    return ParquetCopy(settings.path, WIKIMEDIA)
+
+
+def dump_index(path: str) -> Path:
+    """The index of an XML dump, made in the cache folder if it is not there yet; ``path`` itself where it is an index.
+
+    Raises:
+        InputError: the dump cannot be read.
+    """
+    from llmpedia.audit.wikipedia.offline.dump import index_dump
+
+    if path.endswith((".sqlite", ".db")):
+        return Path(path)
+    told = Path(path).stat()
+    name = hashlib.sha256(f"{path} {told.st_size} {told.st_mtime_ns}".encode()).hexdigest()[:16]
+    index = cache_dir() / "dumps" / f"{Path(path).name}-{name}.sqlite"
+    if not index.exists():
+        index.parent.mkdir(parents=True, exist_ok=True)
+        index_dump(path, index)
+    return index
+
+
+def _web(config: AuditConfig) -> Provider:
+    from llmpedia.audit.curated_web import CuratedWeb
+
+    return CuratedWeb(web_settings(config.web))
+
+
+def web_settings(web: WebSection) -> "WebSettings":
+    """What the ``web`` section asks for, as what searches and reads takes it."""
+    from llmpedia.web.extractor import ExtractorSettings
+    from llmpedia.web.fetch import FetchSettings
+    from llmpedia.web.guard import Policy
+    from llmpedia.audit.curated_web import WebSettings
+    from llmpedia.web.search import AUTO
+
+    policy, extra = Policy(), dict[str, int]()
+    if web.allow_loopback and web.base_url:
+        parts = urlsplit(web.base_url)
+        ports = frozenset({parts.port} if parts.port else ())
+        policy = Policy((ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128")), ports)
+        extra = {parts.hostname or "localhost": _LOOPBACK_SCORE}
+    return WebSettings(
+        search=web.backend or AUTO,
+        base_url=web.base_url,
+        search_timeout_s=web.timeout_s,
+        results=web.results,
+        pages=web.pages,
+        least_score=web.threshold,
+        strict_paper=web.paper_exact,
+        extra_domains=extra,
+        fetch=FetchSettings(policy=policy, most_bytes=web.max_bytes, deadline_s=web.timeout_s),
+        extract=ExtractorSettings(workers=web.extractors, limit_s=web.extract_s),
+    )

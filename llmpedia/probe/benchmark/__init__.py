@@ -1,0 +1,1 @@
+"""``llmpedia probe run`` and ``grade``: benchmarks as files, responses, grades."""

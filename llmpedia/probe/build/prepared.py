@@ -1,0 +1,16 @@
+"""What the candidate generator is given of each document: its path, who is seen with what, whom it names, its words."""
+
+from collections.abc import Iterator
+
+from llmpedia.probe.settings.build import BuildConfig
+from llmpedia.probe.build.state import BuildState
+from llmpedia.probe.documents import Sighting
+from llmpedia.probe.candidates.pairs import Prepared
+
+
+def prepared(state: BuildState, config: BuildConfig) -> Iterator[Prepared]:
+    """Documents with a sure knowledge point, in order of their numbers."""
+    for point, seen, keys in state.labelled():
+        if point["error"] is None and point["confidence"] >= config.knowledge.least_confidence:
+            told = [Sighting(**{k: s[k] for k in ("sentence", "subject", "surface", "slot")}) for s in seen]
+            yield Prepared(point["number"], tuple(point["path"]), told, keys, state.texts.text(point["number"]))

@@ -1,0 +1,234 @@
+"""``llmpedia probe build``: from a corpus to checked questions, step by step; resumes a build that is there.
+
+A build is a folder like a run. Each commit belongs to one step and says so; a step begins when the one before has committed all
+its items, so that every step is a function of what lies there. The order of the steps is :data:`ORDER`.
+"""
+
+import itertools
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from llmpedia.engines.concurrency.limiter import start_limiter
+from llmpedia.errors import InputError
+from llmpedia.execution.provenance import described, machine_of
+from llmpedia.execution.session import Session
+from llmpedia.execution.ray_stream import Row, Work
+from llmpedia.execution.waves import Waves
+from llmpedia.probe.settings.build import BUILD_STAGES, BuildConfig
+from llmpedia.probe.build.state import BuildState
+from llmpedia.probe.build.steps import Step
+from llmpedia.probe.build.worker import BUILD_ITEMS, BuildWorker
+from llmpedia.probe.corpus.read import read_corpus
+from llmpedia.probe.corpus.readers import corpus_files
+from llmpedia.probe.questions.subgraphs import facts_of, subgraphs
+from llmpedia.probe.candidates.pairs import candidate_pairs
+from llmpedia.probe.build.prepared import prepared
+from llmpedia.probe.candidates.attributes import load_slots
+from llmpedia.probe.build.step_registry import STEPS, enabled
+from llmpedia.probe.questions.web_tools import search_engine
+from llmpedia.prompts import load_prompt
+from llmpedia.store.lease import Lease
+from llmpedia.store.run_folder import Manifest, RunFolder
+from llmpedia.tables import table
+
+ORDER = ("corpus", "knowledge", "pairs", "relations", "subgraphs", "questions", "read", "web")
+_DOCUMENTS = 10_000  # of a commit of the corpus
+
+
+@dataclass(frozen=True)
+class BuildProgress:
+    """Told to the caller: what is being done, items of the step committed so far and in all (null: not known)."""
+
+    phase: str
+    done: int
+    total: int | None
+
+
+@dataclass(frozen=True)
+class StepPlan:
+    """A wave of a step. ``items``: without texts, which are read when the wave is written."""
+
+    wave: int
+    step: Step
+    items: tuple[Row, ...]
+    state: BuildState
+    last: bool
+
+    @property
+    def title(self) -> str:
+        """What progress calls it."""
+        return f"{self.step.name}, wave {self.wave}"
+
+    def rows(self) -> list[Row]:
+        """The items as the workers take them."""
+        loaded = ((i["subject_id"], self.step.loaded(i, self.state)) for i in self.items)
+        return [{"subject_id": n, "item": json.dumps(item)} for n, item in loaded]
+
+
+def describe_build(config: BuildConfig) -> Row:
+    """What the build's ``run.yaml`` holds."""
+    prompts = {f"probe/{name}": load_prompt(f"probe/{name}").sha256 for name in BUILD_STAGES}
+    return described(config, [], prompts, kind="probe")
+
+
+def build(config: BuildConfig, run_uri: str, progress: Callable[[BuildProgress], None]) -> RunFolder:
+    """Build as far as it goes without a human; resumes what is already there.
+
+    Raises:
+        ConfigError, InputError, EngineError: one line; what was committed stays, and the same call resumes.
+    """
+    steps = {name: STEPS[name](config) for name in enabled(config)}
+    probe = RunFolder(run_uri)
+    with Lease(probe.folder, machine_of(config)) as lease:
+        run = RunFolder.create_or_open(run_uri, describe_build(config))
+        run.clean()
+        if BuildState(run).finished(_last(config)):
+            return run
+        _check_parts(config, BuildState(run).finished("corpus"))
+        progress(BuildProgress("starting Ray and the engine", 0, None))
+        with Session(config, [step.need() for step in steps.values()], embeds=False) as session:
+            _Build(config, run, lease, session, steps, progress).run()
+    return run
+
+
+def _check_parts(config: BuildConfig, corpus_read: bool) -> None:
+    """Have whatever is missing told before any work.
+
+    Raises:
+        ConfigError, InputError: a file, a key or a package is missing.
+    """
+    if not corpus_read:
+        corpus_files(config.corpus)
+    load_slots(config.pairs.slots)
+    if config.validation.web:
+        search_engine(config.web, config.cache)
+
+
+def _last(config: BuildConfig) -> str:
+    return next(name for name in reversed(ORDER) if name not in STEPS or name in enabled(config))
+
+
+class _Build:
+    """The steps in order."""
+
+    def __init__(
+        self,
+        config: BuildConfig,
+        run: RunFolder,
+        lease: Lease,
+        session: Session,
+        steps: dict[str, Step],
+        progress: Callable[[BuildProgress], None],
+    ) -> None:
+        self._config, self._run, self._lease, self._progress, self._steps = config, run, lease, progress, steps
+        self._limiters: dict[str, Any] = {"model": session.limiter}
+        if "web" in steps:
+            self._limiters["web"] = start_limiter(config.web.concurrency)
+
+    def run(self) -> None:
+        here = {"corpus": self._corpus, "pairs": self._pairs, "subgraphs": self._subgraphs}
+        for name in ORDER:
+            if BuildState(self._run).finished(name):
+                continue
+            if name in here:
+                here[name]()
+            elif name in self._steps:
+                self._walk(self._steps[name])
+
+    def _corpus(self) -> None:
+        """Documents in commits of a fixed size; what is committed already is read again and must be the same."""
+        before = iter(self._run.read("documents", columns=["document_id"])["document_id"].to_pylist())
+        done = BuildState(self._run).committed("corpus")
+        rows = read_corpus(self._config.corpus)
+        number = 0
+        for number, row in enumerate(itertools.islice(rows, done), 1):
+            if row["document_id"] != next(before):
+                raise InputError(f"{self._run.uri}: document {number - 1} of corpus.source has changed; give another --run")
+        if number < done:
+            raise InputError(
+                f"{self._run.uri}: corpus.source has {number} documents now, {done} are committed; give another --run"
+            )
+        while True:
+            some = list(itertools.islice(rows, _DOCUMENTS))
+            done += len(some)
+            if not done:
+                raise InputError(f"corpus.source = {self._config.corpus.source!r}: holds no document; give another one")
+            self._commit("corpus", {"documents": table("documents", some)}, len(some), len(some) < _DOCUMENTS)
+            self._progress(BuildProgress("corpus", done, None))
+            if len(some) < _DOCUMENTS:
+                break
+
+    def _pairs(self) -> None:
+        self._progress(BuildProgress("candidate pairs", 0, None))
+        found = candidate_pairs(prepared(BuildState(self._run), self._config), self._config.pairs)
+        self._commit("pairs", {"pairs": table("pairs", found.pairs)}, len(found.pairs), True, {"left_out": found.left_out})
+
+    def _subgraphs(self) -> None:
+        state = BuildState(self._run)
+        rows = subgraphs(facts_of(state.pairs, state.rows("relations")), self._config.subgraphs)
+        self._commit("subgraphs", {"subgraphs": table("subgraphs", rows)}, len(rows), True)
+
+    def _walk(self, step: Step) -> None:
+        """An LLM step, in waves."""
+        state, size = BuildState(self._run), self._config.waves.size
+        items, done = step.items(state), state.committed(step.name)
+        if not items:
+            self._commit(step.name, {}, 0, True)
+            return
+        first = self._run.last_wave + 1
+        step.loaded(items[0], state)  # what all items need is read here once, not by two waves at the same time
+
+        def plan(wave: int) -> StepPlan | None:
+            at = done + (wave - first) * size
+            some = tuple(items[at : at + size])
+            return StepPlan(wave, step, some, state, at + size >= len(items)) if some else None
+
+        def tell(phase: str) -> None:
+            self._progress(BuildProgress(phase, BuildState(self._run).committed(step.name), len(items)))
+
+        waves = Waves[StepPlan](self._config, list(self._limiters.values()), self._work, self._finish, tell)
+        waves.run(first, plan, lambda _: None)
+
+    def _work(self, plan: StepPlan) -> Work:
+        arguments = (self._config.model_dump_json(), self._run.uri, plan.wave, plan.step.name, self._limiters)
+        return Work(BuildWorker, arguments, BUILD_ITEMS)
+
+    def _finish(self, plan: StepPlan, visits: list[Row]) -> None:
+        completions: dict[str, Row] = {}
+        for visit in visits:
+            for row in visit["completions"]:
+                completions.setdefault(row["key"], row)
+        rows = {name: [row for visit in visits for row in visit[name]] for name in plan.step.tables}
+        tables = {name: table(name, found) for name, found in {**rows, "completions": list(completions.values())}.items()}
+        self._commit(plan.step.name, tables, len(plan.items), plan.last)
+
+    def _commit(self, step: str, tables: dict[str, pa.Table], items: int, last: bool, more: Row | None = None) -> None:
+        previous = self._run.manifests[-1] if self._run.manifests else None
+        self._run.commit(
+            self._lease,
+            tables,
+            {"step": step, "items": items, "last": last, **facts_of_commit(step, tables, previous), **(more or {})},
+        )
+
+
+_FATED = {"documents": "fate", "relations": "relation", "subgraphs": "fate", "questions": "fate", "checks": "fate"}
+
+
+def facts_of_commit(step: str, tables: dict[str, pa.Table], previous: Manifest | None) -> Row:
+    """What the manifest says of a commit: rows, fates by step, and running totals."""
+    counts: Row = {name: rows.num_rows for name, rows in tables.items()}
+    fates: Counter[str] = Counter()
+    for name, column in _FATED.items():
+        if name in tables:
+            fates.update(f"{step}: {value or 'error'}" for value in tables[name][column].to_pylist())
+    if "knowledge_points" in tables:
+        errors = tables["knowledge_points"]["error"].to_pylist()
+        fates.update("knowledge: error" if e is not None else "knowledge: labelled" for e in errors)
+    before = previous.facts["totals"] if previous else {}
+    totals = {name: before.get(name, 0) + counts.get(name, 0) for name in sorted({*before, *counts})}
+    return {"counts": {**counts, "fates": dict(sorted(fates.items()))}, "totals": totals}

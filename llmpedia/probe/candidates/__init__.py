@@ -1,0 +1,1 @@
+"""Which documents are compared on what: knowledge points, mentions, attributes, pairs."""

@@ -1,0 +1,1 @@
+"""From two documents to a checked question: relations, subgraphs, wording, leakage, checks."""

@@ -1,0 +1,246 @@
+"""The web agent's two tools as engines, so that each search and each page is journaled like a completion.
+
+Behind the durable client nothing is asked twice, and a restart reads the same bytes. What can be searched and fetched is what
+the audit's tier 2 allows (``audit.web``), and Wikipedia with its sister projects: they are barred there because articles are
+judged against them, while here they are the very sources that are meant to bear a question out (paper, section 3.3).
+"""
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from llmpedia import __version__
+from llmpedia.web.cache import Cache
+from llmpedia.audit.evidence import dumps
+from llmpedia.audit.providers import web_settings
+from llmpedia.audit.settings import CacheSection, WebSection
+from llmpedia.web.domains import Domains
+from llmpedia.web.extractor import Extractor
+from llmpedia.web.fetch import Fetcher
+from llmpedia.web.guard import Resolve
+from llmpedia.audit.curated_web import Unread, WebSettings, now, read_answer
+from llmpedia.web.search import Hit, Search, make_search
+from llmpedia.engines.base import TransientError
+from llmpedia.stages import Completer, Completion, Request
+
+SEARCH, PAGE = "web_search", "web_page"
+"""Stages of the requests; no prompt belongs to them."""
+# Not the hosts that lend space to everybody (Toolforge and its like), nor copies and forks.
+WIKIMEDIA = frozenset(
+    "wikipedia.org wikidata.org wikimedia.org wiktionary.org wikiquote.org wikivoyage.org wikisource.org wikibooks.org "
+    "wikinews.org wikiversity.org wikifunctions.org mediawiki.org wikimediafoundation.org".split()
+)
+# What a probe looks for, to tell a request that always fails from a service that is down.
+_PROBE = "Earth"
+# A server may ask for any wait; a page is not worth more.
+_LONGEST_WAIT_S = 30.0
+
+
+@dataclass(frozen=True)
+class WebPage:
+    """A page as it was read. ``final_url``: after redirects; ``fetched_at``: ISO 8601, UTC."""
+
+    url: str
+    final_url: str
+    title: str
+    text: str
+    fetched_at: str
+
+
+class SearchEngine:
+    """A search engine behind the interface of engines: one search a request, answered by a JSON list of results."""
+
+    def __init__(self, search: Search, results: int, cache: Cache | None = None) -> None:
+        """``results``: asked of it."""
+        self.name = _search_name(search, results)
+        self._search, self._results, self._cache = search, results, cache
+
+    async def generate(self, request: Request) -> Completion:
+        """See :class:`~llmpedia.engines.base.Engine`. A probe is never answered from the cache.
+
+        Raises:
+            TransientError: worth another try.
+            EngineError: the search engine refuses us altogether.
+        """
+        if request.stage == "probe":
+            await alive(self._search)
+            return Completion("it answers", "stop")
+        query = request.messages[0][1]
+        return await _kept(self._cache, self.name, query, lambda: self._find(query))
+
+    async def _find(self, query: str) -> str:
+        return dumps([asdict(hit) for hit in await self._search.search(query, self._results)])
+
+    async def close(self) -> None:
+        """Let connections go."""
+        _close(self._cache)
+        await self._search.close()
+
+
+async def alive(search: Search) -> None:
+    """Return if a search engine answers anything at all.
+
+    Raises:
+        TransientError: it does not, at present.
+        EngineError: it refuses us altogether.
+    """
+    await search.search(_PROBE, 1)
+
+
+class PageEngine:
+    """A reader of web pages behind the interface of engines: one page a request.
+
+    Answered by a :class:`WebPage` as JSON, or ``{"refused": reason}`` where there is none to be read at this address.
+    """
+
+    def __init__(
+        self, settings: WebSettings, domains: Domains, search: Search, cache: Cache | None = None, resolve: Resolve | None = None
+    ) -> None:
+        """``search``: whose answer tells a page that cannot be had from a network that is down; ``resolve``: in place of the
+        system's name lookup.
+        """
+        self.name = _page_name(settings)
+        self._domains, self._least, self._search, self._cache = domains, settings.least_score, search, cache
+        self._fetcher, self._extractor = Fetcher(settings.fetch, resolve), Extractor(settings.extract)
+
+    async def generate(self, request: Request) -> Completion:
+        """See :class:`~llmpedia.engines.base.Engine`.
+
+        Raises:
+            TransientError: worth another try.
+            EngineError: pages cannot be read on this machine, or the search engine refuses us altogether.
+        """
+        if request.stage == "probe":
+            await alive(self._search)
+            return Completion("it answers", "stop")
+        url = request.messages[0][1]
+        return await _kept(self._cache, self.name, url, lambda: self._read(url))
+
+    async def _read(self, url: str) -> str:
+        why = self.refusal(url)
+        if why is not None:
+            return dumps({"refused": f"refused: {why}"})
+        read = await read_answer(await self._fetcher.fetch(url, self.refusal), self._extractor)
+        if not isinstance(read, Unread):
+            return dumps(asdict(WebPage(url, read.final_url, read.title, read.text, now())))
+        if read.passing:
+            raise TransientError(f"{url}: {read.why}", None if read.wait_s is None else min(read.wait_s, _LONGEST_WAIT_S))
+        return dumps({"refused": read.why})
+
+    def refusal(self, url: str) -> str | None:
+        """Why an address may not be read, or None."""
+        return self._domains.refusal(url, self._least)
+
+    async def close(self) -> None:
+        """Let connections and processes go."""
+        _close(self._cache)
+        await self._search.close()
+        await self._fetcher.close()
+        await self._extractor.close()
+
+
+def search_engine(web: WebSection, cache: CacheSection) -> SearchEngine:
+    """The engine of searches that the settings ask for.
+
+    Raises:
+        ConfigError: it cannot be had.
+    """
+    settings = web_settings(web)
+    return SearchEngine(_search(settings), settings.results, _cache(cache, "search"))
+
+
+def page_engine(web: WebSection, cache: CacheSection) -> PageEngine:
+    """The reader of pages that the settings ask for.
+
+    Raises:
+        ConfigError: there is no search engine to ask whether the network is up.
+    """
+    settings = web_settings(web)
+    return PageEngine(settings, eligible(settings), _search(settings), _cache(cache, "pages"))
+
+
+def eligible(settings: WebSettings) -> Domains:
+    """Which addresses may bear a question out: those of the audit's tier 2, and Wikimedia's."""
+    return Domains.load(settings.strict_paper, settings.extra_domains).allowing(WIKIMEDIA)
+
+
+@dataclass(frozen=True)
+class WebTools:
+    """What an agent searches and reads with. ``refusal``: why an address may not be used at all, or None.
+
+    The names stand in the requests: they tell apart what could answer differently.
+    """
+
+    search: Completer
+    page: Completer
+    search_name: str
+    page_name: str
+    refusal: Callable[[str], str | None]
+
+    @classmethod
+    def of(cls, web: WebSection, search: Completer, page: Completer) -> Self:
+        """Clients of :func:`search_engine` and :func:`page_engine` of the same settings.
+
+        Raises:
+            ConfigError: the search engine cannot be had.
+        """
+        settings = web_settings(web)
+        domains, least = eligible(settings), settings.least_score
+        names = _search_name(_search(settings), settings.results), _page_name(settings)
+        return cls(search, page, *names, lambda url: domains.refusal(url, least))
+
+    def search_request(self, query: str) -> Request:
+        """A search as a request like any other."""
+        return Request(SEARCH, self.search_name, (("user", query),), None, "{}")
+
+    def page_request(self, url: str) -> Request:
+        """A page as a request like any other."""
+        return Request(PAGE, self.page_name, (("user", url),), None, "{}")
+
+
+def hits_of(completion: Completion) -> list[Hit]:
+    """The results that a search was answered with."""
+    return [Hit(**hit) for hit in json.loads(completion.text)]
+
+
+def page_of(completion: Completion) -> WebPage | str:
+    """The page that a request was answered with, or why there is none."""
+    data: dict[str, Any] = json.loads(completion.text)
+    return str(data["refused"]) if "refused" in data else WebPage(**data)
+
+
+async def _kept(cache: Cache | None, name: str, what: str, ask: Callable[[], Awaitable[str]]) -> Completion:
+    """An answer from the cache or, if there is none, anew; what fails raises, and is not kept."""
+    key = f"{name}, llmpedia {__version__}"  # what another version made of a page is not this one's
+    found = await cache.get(key, what) if cache else None
+    if found is None:
+        found = await ask()
+        if cache:
+            await cache.put(key, what, found)
+    return Completion(found, "stop")
+
+
+def _close(cache: Cache | None) -> None:
+    if cache:
+        cache.close()
+
+
+def _cache(cache: CacheSection, name: str) -> Cache | None:
+    return Cache(Path(cache.path).expanduser() / f"{name}.sqlite", cache.days) if cache.path else None
+
+
+def _search(settings: WebSettings) -> Search:
+    return make_search(settings.search, settings.base_url, settings.search_timeout_s)
+
+
+def _search_name(search: Search, results: int) -> str:
+    return f"{search.name}, {results} results"
+
+
+def _page_name(settings: WebSettings) -> str:
+    lists = ["paper" if settings.strict_paper else "paper and mirrors", "Wikimedia allowed"]
+    lists += [f"{domain} {score}" for domain, score in sorted(settings.extra_domains.items())]
+    caps = f"{settings.fetch.most_bytes} bytes, {settings.fetch.deadline_s:g} s"
+    return f"pages of score {settings.least_score}, {caps}, lists: {', '.join(lists)}"

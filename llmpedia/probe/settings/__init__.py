@@ -1,0 +1,1 @@
+"""Settings of a probe: its judge, a build, a run over models."""

@@ -1,0 +1,53 @@
+"""A probe's settings, with their defaults. The judge is the ``engine`` section, as everywhere."""
+
+from pathlib import Path
+from typing import ClassVar, Self
+
+from pydantic import model_validator
+
+from llmpedia.config.walk import JobConfig, Section
+from llmpedia.config.files import load_mapping, parse_as
+
+
+class GradingSection(Section):
+    """How responses are graded. ``examples``: send the prompt's worked example, for weak judges."""
+
+    examples: bool = False
+
+
+PROBE_IDENTITY: dict[str, tuple[str, ...]] = {
+    "grading": (),
+    "waves": ("size",),
+    "engine": ("kind", "model", "dtype", "context_tokens", "seed"),
+    "stages": (),
+    "retries": ("malformed",),
+}
+
+
+class ProbeConfig(JobConfig):
+    """A whole probe."""
+
+    grading: GradingSection = GradingSection()
+
+    identity_keys: ClassVar[dict[str, tuple[str, ...]]] = PROBE_IDENTITY
+
+    @model_validator(mode="after")
+    def _stages_known(self) -> Self:
+        strange = set(self.stages) - {"closed_book", "grade"}
+        if strange:
+            raise ValueError(f"stages.{min(strange)}: is no stage of a probe; use grade or closed_book")
+        return self
+
+    @property
+    def examples(self) -> bool:
+        """See :class:`JobConfig`."""
+        return self.grading.examples
+
+
+def load_probe_config(path: str | Path, overrides: list[str] | None = None) -> ProbeConfig:
+    """Read a YAML file, apply ``a.b=c`` overrides (values are YAML) and check it all.
+
+    Raises:
+        ConfigError: one line; nothing has been started.
+    """
+    return parse_as(ProbeConfig, load_mapping(path, overrides), str(path))

@@ -1,0 +1,1 @@
+"""The world's model: what it answers at each stage."""

@@ -1,0 +1,1 @@
+"""Planted disagreements and the documents that state them."""

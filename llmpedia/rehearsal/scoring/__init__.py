@@ -1,0 +1,1 @@
+"""Runs against the planted truth."""

@@ -1,0 +1,1 @@
+"""The world behind HTTP on loopback, with faults and latency."""

@@ -1,0 +1,1 @@
+"""The planted truth: entities, names, facts, articles, sources."""

@@ -1,0 +1,1 @@
+"""The site as a web application: routes, middleware, state."""

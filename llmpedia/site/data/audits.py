@@ -1,0 +1,103 @@
+"""What audits say of an article: its claims with a verdict a tier, and the evidence that the judge was shown.
+
+Audits lie in ``RUN/audits/NAME``. Those of another run, or damaged ones, are left out and named in ``notes``.
+"""
+
+import re
+import threading
+from dataclasses import dataclass
+from functools import cached_property
+
+from llmpedia.errors import InputError
+from llmpedia.site.data.row_reader import OpenTables, Row
+from llmpedia.store.run_folder import RunFolder
+
+_RUN_FILE = re.compile(r"audits/([^/]+)/run\.yaml")
+
+
+@dataclass(frozen=True)
+class ClaimOf:
+    """A claim with its rows of ``verdicts``, one a tier."""
+
+    number: int  # position in the article's claims, from 1
+    text: str
+    verdicts: list[Row]
+
+
+@dataclass(frozen=True)
+class AuditOf:
+    """What one audit found in one article: its row of ``audited``, its claims in order, its rows of ``evidence``."""
+
+    audit: str
+    row: Row
+    claims: list[ClaimOf]
+    evidence: list[Row]
+
+
+class SiteAudit:
+    """One audit of a run, opened for reading."""
+
+    def __init__(self, name: str, audit: RunFolder, tables: OpenTables) -> None:
+        self.name, self.run = name, audit
+        self._tables = tables(audit)
+        self._lock = threading.Lock()
+
+    def of(self, number: int) -> AuditOf | None:
+        """What it found in an article; None: not sampled, or not audited yet.
+
+        Raises:
+            InputError: a file is missing or damaged.
+        """
+        with self._lock:
+            wave = self._waves.get(number)
+        if wave is None:
+            return None
+        row, claims, evidence, verdicts = (
+            self._tables.rows(name, wave, "subject_id", [number]) for name in ("audited", "claims", "evidence", "verdicts")
+        )
+        by_claim: dict[int, list[Row]] = {}
+        for verdict in verdicts:
+            by_claim.setdefault(verdict["claim_id"], []).append(verdict)
+        found = [ClaimOf(c["position"] + 1, c["text"], by_claim.get(c["claim_id"], [])) for c in claims]
+        return AuditOf(self.name, row[0], sorted(found, key=lambda c: c.number), evidence)
+
+    def completion(self, number: int, key: str) -> Row | None:
+        """A question to the judge with its answer, looked for beside the article's verdicts."""
+        wave = self._waves.get(number)
+        rows = [] if wave is None else self._tables.rows("completions", wave, "key", [key])
+        return rows[0] if rows else None
+
+    @cached_property
+    def _waves(self) -> dict[int, int]:
+        """Subject -> the audit's wave that holds it."""
+        return {
+            n: wave
+            for wave in range(len(self.run.manifests))
+            for n in self._tables.columns("audited", wave, ["subject_id"])["subject_id"].to_pylist()
+        }
+
+    def subjects(self) -> list[int]:
+        """The articles that it audited."""
+        with self._lock:
+            return list(self._waves)
+
+
+def open_audits(run: RunFolder, tables: OpenTables) -> tuple[list[SiteAudit], list[str]]:
+    """The audits in a run's folder by name, and a line on each that cannot be shown."""
+    names = (_RUN_FILE.fullmatch(name) for name in run.folder.list("audits", recursive=True))
+    found, notes = [], list[str]()
+    for name in sorted(match.group(1) for match in names if match):
+        try:
+            audit = RunFolder.open(f"{run.uri.rstrip('/')}/audits/{name}")
+            found.append(SiteAudit(name, _checked(audit, run), tables))
+        except InputError as e:
+            notes.append(str(e))
+    return found, notes
+
+
+def _checked(audit: RunFolder, run: RunFolder) -> RunFolder:
+    about = audit.description().get("audited", {})
+    waves = int(about.get("waves", 0))
+    if not 0 < waves <= len(run.manifests) or run.manifests[waves - 1].sha256 != about.get("last_manifest"):
+        raise InputError(f"{audit.uri}: is an audit of another run than {run.uri}; audit this one, or remove the folder")
+    return audit

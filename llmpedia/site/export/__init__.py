@@ -1,0 +1,1 @@
+"""Releases: static site, dataset, JSON lines; private information masked."""

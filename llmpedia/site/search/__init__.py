@@ -1,0 +1,1 @@
+"""Search of titles and of full text."""

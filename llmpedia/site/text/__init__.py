@@ -1,0 +1,1 @@
+"""Text for readers: normalization, sentences, differences, snippets, slugs."""
