@@ -1,7 +1,9 @@
-"""What the audit's machinery costs: 2,000 rehearsal articles, up to 10 claims, both tiers cached, zero latency.
+"""What the audit's machinery costs: 2,000 rehearsal articles, up to 10 claims, both tiers cached,
+zero latency.
 
-Prints articles a second of a second audit of the same articles (the first one fills the cache), CPU an article, and the planted
-verdict rates beside the recovered ones: ``python benchmarks/audit.py [--articles 2000] [--world a.b=c] [--keep FOLDER]``.
+Prints articles a second of a second audit of the same articles (the first one fills the cache), CPU
+an article, and the planted verdict rates beside the recovered ones: ``python benchmarks/audit.py
+[--articles 2000] [--world a.b=c] [--keep FOLDER]``.
 """
 
 import argparse
@@ -28,7 +30,9 @@ def start_audit(run: Path, name: str, articles: int, cache: Path, sets: list[str
     config = str(ROOT / "configs" / "audit-rehearsal.yaml")
     command = [sys.executable, "-m", "llmpedia.cli", "audit", str(run), "--config", config, "--name", name]
     command += [part for s in settings for part in ("--set", s)]
-    return subprocess.Popen(command, env=ENV, stdout=(run.parent / f"{name}.log").open("w"), stderr=subprocess.STDOUT)
+    return subprocess.Popen(
+        command, env=ENV, stdout=(run.parent / f"{name}.log").open("w"), stderr=subprocess.STDOUT
+    )
 
 
 def timed(run: Path, name: str, articles: int, cache: Path, sets: list[str]) -> tuple[float, float]:
@@ -46,7 +50,16 @@ def timed(run: Path, name: str, articles: int, cache: Path, sets: list[str]) -> 
 
 def scored(run: Path, name: str, worlds: list[str]) -> str:
     """What ``rehearse score`` says of an audit."""
-    command = [sys.executable, "-m", "llmpedia.cli", "rehearse", "score", str(run / "audits" / name), "--seed", "1"]
+    command = [
+        sys.executable,
+        "-m",
+        "llmpedia.cli",
+        "rehearse",
+        "score",
+        str(run / "audits" / name),
+        "--seed",
+        "1",
+    ]
     command += [part for s in worlds for part in ("--set", s)]
     return subprocess.run(command, env=ENV, capture_output=True, text=True, check=False).stdout
 
@@ -56,8 +69,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--articles", type=int, default=2000)
     parser.add_argument("--set", action="append", default=[], help="of the audit")
-    parser.add_argument("--world", action="append", default=[], help="setting of the world, such as faults.verdict_syntax=0.1")
-    parser.add_argument("--keep", type=Path, help="a folder with a run of the same world; it is written there if there is none")
+    parser.add_argument(
+        "--world", action="append", default=[], help="setting of the world, such as faults.verdict_syntax=0.1"
+    )
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        help="a folder with a run of the same world; it is written there if there is none",
+    )
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="audit-") as name:
         folder = args.keep or Path(name)
@@ -71,7 +90,9 @@ def main() -> None:
         with world(folder, *args.world):
             first, _ = timed(run, f"first-{stamp}", args.articles, cache, args.set)
             second, cpu = timed(run, f"second-{stamp}", args.articles, cache, args.set)
-        audited = json.loads(max((run / "audits" / f"second-{stamp}" / "waves").glob("*.json")).read_text())["facts"]["totals"]
+        audited = json.loads(max((run / "audits" / f"second-{stamp}" / "waves").glob("*.json")).read_text())[
+            "facts"
+        ]["totals"]
         n = audited["audited"]
         print(f"articles {n:,}, claims {audited['claims']:,}, verdicts {audited['verdicts']:,}")
         print(f"articles/s, evidence fetched     {n / first:.1f}   (start of Ray included)")

@@ -1,16 +1,21 @@
-"""Candidate pairs of a synthetic corpus with planted facts: time, memory, number of pairs, and how many planted ones are found.
+"""Candidate pairs of a synthetic corpus with planted facts: time, memory, number of pairs, and how
+many planted ones are found.
 
-Every second document belongs to a planted fact: 2 to 8 documents that tell one attribute of one subject, in half of the facts
-with two accounts. One document in ten has been given another knowledge point than its fact, as an inconsistent labeller would.
-One fact in ten is about a popular subject, which thousands of documents speak of with the same attribute under the same
-knowledge point: only its rare context words tell it apart. The rest is noise about subjects after Zipf's law; some documents are
-copies of others, word for word but one, and some such copies tell another figure, which makes them a conflict.
+Every second document belongs to a planted fact: 2 to 8 documents that tell one attribute of one
+subject, in half of the facts with two accounts. One document in ten has been given another
+knowledge point than its fact, as an inconsistent labeller would. One fact in ten is about a popular
+subject, which thousands of documents speak of with the same attribute under the same knowledge
+point: only its rare context words tell it apart. The rest is noise about subjects after Zipf's law;
+some documents are copies of others, word for word but one, and some such copies tell another
+figure, which makes them a conflict.
 
-Three shares are printed. ``accounts``: planted conflicts of which at least one pair of documents is a candidate, with the fact's
-subject and slot. ``support``: documents of an account of several that are a candidate with one of their own account. ``raw``:
-candidates among all planted pairs, though a document may keep but ``per_document`` of them. Copies that tell the same are no
-planted pairs. Mentions are the planted names (``--tagger spacy``: those that the real model finds). Each size runs in a process
-of its own: ``python benchmarks/candidates.py [--documents 10000 30000 100000] [--tagger truth]``.
+Three shares are printed. ``accounts``: planted conflicts of which at least one pair of documents is
+a candidate, with the fact's subject and slot. ``support``: documents of an account of several that
+are a candidate with one of their own account. ``raw``: candidates among all planted pairs, though a
+document may keep but ``per_document`` of them. Copies that tell the same are no planted pairs.
+Mentions are the planted names (``--tagger spacy``: those that the real model finds). Each size runs
+in a process of its own: ``python benchmarks/candidates.py [--documents 10000 30000 100000]
+[--tagger truth]``.
 """
 
 import argparse
@@ -25,12 +30,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from llmpedia.probe.settings.build import MentionsSection, PairsSection
-from llmpedia.probe.documents import KnowledgePoint, Mention, sentences
-from llmpedia.probe.candidates.mentions import Tagger, key_of, make_tagger
-from llmpedia.probe.candidates.pairs import Candidates, Prepared, candidate_pairs
 from llmpedia.probe.candidates.attribute_mentions import sightings
 from llmpedia.probe.candidates.attributes import load_slots
+from llmpedia.probe.candidates.mentions import Tagger, key_of, make_tagger
+from llmpedia.probe.candidates.pairs import Candidates, Prepared, candidate_pairs
+from llmpedia.probe.documents import KnowledgePoint, Mention, sentences
+from llmpedia.probe.settings.build import MentionsSection, PairsSection
 
 SYLLABLES = "ba de fi go lu mar nes pol rin sta ter vok zu qua hel mon tri ska ulm per dor lin cas".split()
 PATHS = [("Field", f"Area {i // 10}", f"Part {i}") for i in range(200)]
@@ -48,7 +53,9 @@ VALUES = {"founding_date": (1200, 1990), "birth_date": (1500, 1990)}
 
 @dataclass(frozen=True)
 class Fact:
-    """What is planted: subject, template, context names, knowledge point, two values, and the account of each document."""
+    """What is planted: subject, template, context names, knowledge point, two values, and the
+    account of each document.
+    """
 
     subject: str
     template: int
@@ -64,7 +71,9 @@ class Plan:
 
     facts: list[Fact] = field(default_factory=list)
     told: dict[int, tuple[int, int]] = field(default_factory=dict)  # document -> fact, account
-    copies: dict[int, tuple[int, bool]] = field(default_factory=dict)  # document -> its original, told with another figure
+    copies: dict[int, tuple[int, bool]] = field(
+        default_factory=dict
+    )  # document -> its original, told with another figure
 
 
 def name(rng: random.Random, words: int = 2) -> str:
@@ -104,7 +113,8 @@ class Writer:
 
     def __init__(self, made: Plan, seed: int) -> None:
         rng = random.Random(seed + 1)
-        self._plan, self._seed = made, seed
+        self._plan = made
+        self._seed = seed
         self._words = ["".join(rng.choices(SYLLABLES, k=rng.randint(1, 4))) for _ in range(100_000)]
         self._subjects = [name(rng) for _ in range(5_000)]
 
@@ -125,7 +135,9 @@ class Writer:
         return " ".join(lines) + end, KnowledgePoint(PATHS[path], 1.0, at, at), names
 
     def _fact(self, rng: random.Random, number: int) -> tuple[Fact, str]:
-        """What a document tells: of a planted fact, or of noise about someone whom others speak of too."""
+        """What a document tells: of a planted fact, or of noise about someone whom others speak of
+        too.
+        """
         if number in self._plan.told:
             fact, account = self._plan.told[number]
             return self._plan.facts[fact], self._plan.facts[fact].values[account]
@@ -183,9 +195,12 @@ def recall(found: Candidates, made: Plan) -> dict[str, float]:
             fact, account = made.told[original]
             by_fact[fact].append((number, (account, number)))
     keys = {(p["a"], p["b"], p["subject"], p["slot"]) for p in found.pairs}
-    raw, conflicts, supported = [], [], []
+    raw = []
+    conflicts = []
+    supported = []
     for fact, members in sorted(by_fact.items()):
-        subject, slot = key_of(made.facts[fact].subject), TEMPLATES[made.facts[fact].template][0]
+        subject = key_of(made.facts[fact].subject)
+        slot = TEMPLATES[made.facts[fact].template][0]
         hits: dict[bool, list[bool]] = {True: [], False: []}
         friends: dict[int, list[bool]] = defaultdict(list)
         for (a, one), (b, other) in combinations(sorted(members), 2):
@@ -207,7 +222,8 @@ def share(flags: list[bool]) -> float:
 
 def measured(documents: int, tagger: str, seed: int) -> dict[str, float]:
     """One size in this process."""
-    made, clock = plan(documents, seed), Clock()
+    made = plan(documents, seed)
+    clock = Clock()
     writer = Writer(made, seed)
     loaded = None if tagger == "truth" else make_tagger(MentionsSection())
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -236,12 +252,26 @@ def main() -> None:
     if args.inside:
         print(json.dumps(measured(args.documents[0], args.tagger, args.seed)))
         return
-    print("documents  seconds  ms a document    pairs  pairs a document  accounts  support    raw  peak MB  (before)  left out")
+    print(
+        "documents  seconds  ms a document    pairs  pairs a document  accounts  support    raw  peak MB  (before)  left out"
+    )
     for documents in args.documents:
-        command = [sys.executable, __file__, "--documents", str(documents), "--tagger", args.tagger, "--seed", str(args.seed)]
+        command = [
+            sys.executable,
+            __file__,
+            "--documents",
+            str(documents),
+            "--tagger",
+            args.tagger,
+            "--seed",
+            str(args.seed),
+        ]
         done = subprocess.run([*command, "--inside"], capture_output=True, text=True, check=True)
         row = json.loads(done.stdout.splitlines()[-1])
-        told = ", ".join(f"{k} {row[k]:,}" for k in ("near_copy", "bucket", "rare_documents", "per_document", "across", "total"))
+        told = ", ".join(
+            f"{k} {row[k]:,}"
+            for k in ("near_copy", "bucket", "rare_documents", "per_document", "across", "total")
+        )
         print(
             f"{documents:9,}  {row['seconds']:7.1f}  {1000 * row['seconds'] / documents:13.2f}  {row['pairs']:7,}  "
             f"{row['pairs'] / documents:16.2f}  {row['accounts']:8.3f}  {row['support']:7.3f}  {row['raw']:5.3f}  "

@@ -1,7 +1,7 @@
 """How full the concurrency cap stays while every answer takes 200 ms.
 
-Prints mean requests in flight over the cap, over the whole walk (it begins with a single subject) and over its steady part
-(from two fifths of the articles to nine tenths). Run on a quiet machine:
+Prints mean requests in flight over the cap, over the whole walk (it begins with a single subject)
+and over its steady part (from two fifths of the articles to nine tenths). Run on a quiet machine:
 ``python benchmarks/concurrency.py [--articles 4000] [--cap 32] [--latency 0.2] [--set a.b=c]``.
 """
 
@@ -58,7 +58,9 @@ def main() -> None:
             finish(walk, run)
             last = stats()
     print(f"articles {args.articles:,}, cap {args.cap}, latency {1000 * args.latency:.0f} ms")
-    print(f"steady part: {fill(seconds_at(steady), args.cap)}; {steady['requests'] / steady['seconds']:.0f} requests/s")
+    print(
+        f"steady part: {fill(seconds_at(steady), args.cap)}; {steady['requests'] / steady['seconds']:.0f} requests/s"
+    )
     print(f"whole walk:  {fill(seconds_at(first, steady, last), args.cap)}")
     print(f"peak in flight: {max(part['peak_in_flight'] for part in (first, steady, last))}")
 

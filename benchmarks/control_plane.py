@@ -1,8 +1,10 @@
-"""What the machinery itself costs: a walk against the rehearsal world at zero latency, over HTTP, every article expanded.
+"""What the machinery itself costs: a walk against the rehearsal world at zero latency, over HTTP,
+every article expanded.
 
-Prints articles a second, CPU an article (all processes but the world's), bytes on disk an article, peak memory (proportional
-set size of all processes but the world's), and speed and CPU by quarter. Run on a quiet machine:
-``python benchmarks/control_plane.py [--articles 10000] [--set a.b=c] [--keep FOLDER]``.
+Prints articles a second, CPU an article (all processes but the world's), bytes on disk an article,
+peak memory (proportional set size of all processes but the world's), and speed and CPU by quarter.
+Run on a quiet machine: ``python benchmarks/control_plane.py [--articles 10000] [--set a.b=c]
+[--keep FOLDER]``.
 """
 
 import argparse
@@ -14,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
+
 from tests.support.rehearsed import Tree, start_walk, totals, world
 
 
@@ -29,7 +32,10 @@ class Watched:
 
 def watch(pid: int, run: Path) -> Watched:
     """Look on until the walk ends."""
-    tree, seen, begin, weighed = Tree(pid), Watched(), time.monotonic(), 0.0
+    tree = Tree(pid)
+    seen = Watched()
+    begin = time.monotonic()
+    weighed = 0.0
     known = -1
     while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
         tree.look()
@@ -41,19 +47,24 @@ def watch(pid: int, run: Path) -> Watched:
             known = articles
             seen.commits.append((time.monotonic() - begin, articles, tree.cpu()))
         time.sleep(0.25)
-    seen.cpu, seen.wall, seen.peak_bytes = tree.cpu(), time.monotonic() - begin, tree.peak_bytes
+    seen.cpu = tree.cpu()
+    seen.wall = time.monotonic() - begin
+    seen.peak_bytes = tree.peak_bytes
     return seen
 
 
 def quarters(seen: Watched, articles: int) -> list[tuple[float, float, Counter[str]]]:
-    """(articles/s, CPU ms an article, the same by kind of process) of each quarter of the articles, between commits."""
+    """(articles/s, CPU ms an article, the same by kind of process) of each quarter of the articles,
+    between commits.
+    """
     found = []
     for q in range(4):
         inside = [c for c in seen.commits if articles * q / 4 <= c[1] <= articles * (q + 1) / 4]
         if len(inside) < 2:
             found.append((0.0, 0.0, Counter[str]()))
             continue
-        (t0, a0, cpu0), (t1, a1, cpu1) = inside[0], inside[-1]
+        (t0, a0, cpu0) = inside[0]
+        (t1, a1, cpu1) = inside[-1]
         by_kind = Counter({kind: 1000 * (cpu1[kind] - cpu0[kind]) / (a1 - a0) for kind in cpu1})
         found.append(((a1 - a0) / (t1 - t0), sum(by_kind.values()), by_kind))
     return found

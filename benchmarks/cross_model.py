@@ -1,10 +1,12 @@
-"""Runs compared side by side (``llmpedia.analysis.comparison.cross_model``): seconds and memory for so many runs of so many subjects.
+"""Runs compared side by side (``llmpedia.analysis.comparison.cross_model``): seconds and memory for
+so many runs of so many subjects.
 
-The runs are synthetic folders, committed by the real code in waves: names drawn from one pool so that three runs of 120,000
-share about as much as the paper's (7.3% of all subjects), and ``--links`` candidates an article. They have no audits, so what is
-measured is reading, overlap, entity overlap and figures. ``--embeddings`` stores a vector an entity, which a comparison should
-not read. ``python benchmarks/cross_model.py [--runs 3 8] [--subjects 120000] [--links 50] [--embeddings]``; each row of the
-printed table is a process of its own.
+The runs are synthetic folders, committed by the real code in waves: names drawn from one pool so
+that three runs of 120,000 share about as much as the paper's (7.3% of all subjects), and
+``--links`` candidates an article. They have no audits, so what is measured is reading, overlap,
+entity overlap and figures. ``--embeddings`` stores a vector an entity, which a comparison should
+not read. ``python benchmarks/cross_model.py [--runs 3 8] [--subjects 120000] [--links 50]
+[--embeddings]``; each row of the printed table is a process of its own.
 """
 
 import argparse
@@ -26,7 +28,9 @@ from llmpedia.store.run_folder import RunFolder
 from llmpedia.tables import TABLES
 
 WAVE = 10_000
-CORE, POOL = 0.13, 4.4  # of a run's size: subjects that all runs have, and what the others are drawn from
+# of a run's size: subjects that all runs have, and what the others are drawn from
+CORE = 0.13
+POOL = 4.4
 DIMENSIONS = 384
 
 
@@ -41,9 +45,11 @@ def make_run(folder: Path, seed: int, subjects: int, links: int, embeddings: boo
     """A folder as a walk leaves it, as far as a comparison looks."""
     identity = {"run": {"seed": str(seed)}}
     run = RunFolder.create_or_open(
-        str(folder), {"identity_hash": str(seed), "identity": identity, "seeds": [], "prompts": {}, "config": {}}
+        str(folder),
+        {"identity_hash": str(seed), "identity": identity, "seeds": [], "prompts": {}, "config": {}},
     )
-    numbers, random = keys_of(seed, subjects), np.random.default_rng(seed)
+    numbers = keys_of(seed, subjects)
+    random = np.random.default_rng(seed)
     with Lease(run.folder) as lease:
         for start in range(0, subjects, WAVE):
             own = numbers[start : start + WAVE]
@@ -52,7 +58,12 @@ def make_run(folder: Path, seed: int, subjects: int, links: int, embeddings: boo
             keys = pa.array([f"subjectofthenumber{n}" for n in own])
             linked = random.integers(0, subjects, len(own) * links)
             made = {
-                "entities": {"entity_id": ids, "key": keys, "name": names, "embedding": _vectors(random, len(own), embeddings)},
+                "entities": {
+                    "entity_id": ids,
+                    "key": keys,
+                    "name": names,
+                    "embedding": _vectors(random, len(own), embeddings),
+                },
                 "articles": {
                     "subject_id": ids,
                     "name": names,
@@ -77,7 +88,10 @@ def _vectors(random: np.random.Generator, rows: int, wanted: bool) -> pa.Array:
 
 def _table(name: str, columns: dict) -> pa.Table:
     rows = len(next(iter(columns.values())))
-    arrays = [pa.array(columns[f.name]).cast(f.type) if f.name in columns else pa.nulls(rows, f.type) for f in TABLES[name]]
+    arrays = [
+        pa.array(columns[f.name]).cast(f.type) if f.name in columns else pa.nulls(rows, f.type)
+        for f in TABLES[name]
+    ]
     return pa.table(arrays, schema=TABLES[name])
 
 

@@ -1,8 +1,11 @@
-"""Real text that disagrees, for ``configs/probe-build-dictionaries.yaml``: terms that two of Debian's dictionaries describe.
+"""Real text that disagrees, for ``configs/probe-build-dictionaries.yaml``: terms that two of
+Debian's dictionaries describe.
 
-``python benchmarks/dictionaries.py OUT [--terms N]`` downloads dict-foldoc, dict-jargon and dict-gcide (20 MB), installs nothing,
-and writes the entries of N terms that at least two of them have (in order of a hash, so that another N begins with the same ones)
-as ``OUT/documents.jsonl.gz``. FOLDOC is under the GNU FDL 1.1, the Jargon File in the public domain, GCIDE under the GNU GPL.
+``python benchmarks/dictionaries.py OUT [--terms N]`` downloads dict-foldoc, dict-jargon and
+dict-gcide (20 MB), installs nothing, and writes the entries of N terms that at least two of them
+have (in order of a hash, so that another N begins with the same ones) as
+``OUT/documents.jsonl.gz``. FOLDOC is under the GNU FDL 1.1, the Jargon File in the public domain,
+GCIDE under the GNU GPL.
 """
 
 import argparse
@@ -15,9 +18,9 @@ from collections import defaultdict
 from pathlib import Path
 
 from llmpedia.entities.keys import canonical_key
-from llmpedia.probe.settings.build import CorpusSection
 from llmpedia.probe.corpus.read import read_corpus
 from llmpedia.probe.documents import DocumentFate
+from llmpedia.probe.settings.build import CorpusSection
 
 NAMES = ("foldoc", "jargon", "gcide")
 
@@ -54,12 +57,17 @@ def main() -> None:
             print(f"{name}: {len(own)} entries of 200 to 2,000 characters")
             for key, entry in own.items():
                 told[key].append(entry)
-    shared = sorted((k for k, found in told.items() if len(found) > 1), key=lambda k: hashlib.sha256(k.encode()).hexdigest())
+    shared = sorted(
+        (k for k, found in told.items() if len(found) > 1),
+        key=lambda k: hashlib.sha256(k.encode()).hexdigest(),
+    )
     rows = [row for key in shared[: args.terms] for row in told[key]]
     args.out.mkdir(parents=True, exist_ok=True)
     with gzip.GzipFile(args.out / "documents.jsonl.gz", "wb", mtime=0) as file:
         file.write("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
-    print(f"{len(shared)} terms are in two or more; wrote {len(rows)} entries of {min(args.terms, len(shared))} to {args.out}")
+    print(
+        f"{len(shared)} terms are in two or more; wrote {len(rows)} entries of {min(args.terms, len(shared))} to {args.out}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""How the code reads, measured: ``python benchmarks/house.py``; ``tests/test_house.py`` holds the limits.
+"""How the code reads, measured: ``python benchmarks/house.py``; ``tests/test_house.py`` holds the
+limits.
 
-Prints one table over ``llmpedia``, ``serving`` and ``jobs``. ``--places llmpedia/site`` lists the places in a
-folder instead, one a line. Nothing is imported: all of it is read.
+Prints one table over ``llmpedia``, ``serving`` and ``jobs``. ``--places llmpedia/site`` lists the
+places in a folder instead, one a line. Nothing is imported: all of it is read.
 """
 
 import argparse
@@ -214,7 +215,9 @@ def _room(module: str) -> str:
 
 
 def untested(files: list[Source]) -> list[str]:
-    """Modules without a test of the same name at the same place below ``tests``; ``__init__`` has none."""
+    """Modules without a test of the same name at the same place below ``tests``; ``__init__`` has
+    none.
+    """
     missing = []
     for source in files:
         relative = source.path.relative_to(ROOT)
@@ -247,7 +250,10 @@ def measures() -> list[tuple[str, str]]:
         ("modules with a Row alias", str(len(row_aliases(files)))),
         ("public class names in several modules", str(len(class_names(files)))),
         ("circles of imports: modules, folders", f"{len(circles(graph))}, {len(circles(rooms(graph)))}"),
-        ("modules with a test of the same name", f"{1 - len(untested(files)) / len(named):.0%} of {len(named)}"),
+        (
+            "modules with a test of the same name",
+            f"{1 - len(untested(files)) / len(named):.0%} of {len(named)}",
+        ),
     ]
 
 

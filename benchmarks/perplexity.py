@@ -1,11 +1,14 @@
-"""Answers a second: the torch and vLLM backends beside lm-evaluation-harness, on the same tokens, weights and precision.
+"""Answers a second: the torch and vLLM backends beside lm-evaluation-harness, on the same tokens,
+weights and precision.
 
-    python benchmarks/perplexity.py [--answers 1000] [--dtype float32] [--threads 2] [--without-vllm]
+    python benchmarks/perplexity.py [--answers 1000] [--dtype float32] [--threads 2]
+    [--without-vllm]
 
-Needs ``pip install lm_eval==0.4.13``. Questions are templates filled by a seeded draw, two accounts each; lm_eval is given the
-same token ids, so that its own way of joining prompt and answer plays no part. lm_eval and torch take turns in one process, each
-with the better of the batch sizes tried on the first questions; torch in bfloat16 and vLLM, in a process of its own, come after
-them. Differences are those of an answer's summed log-probability.
+Needs ``pip install lm_eval==0.4.13``. Questions are templates filled by a seeded draw, two accounts
+each; lm_eval is given the same token ids, so that its own way of joining prompt and answer plays no
+part. lm_eval and torch take turns in one process, each with the better of the batch sizes tried on
+the first questions; torch in bfloat16 and vLLM, in a process of its own, come after them.
+Differences are those of an answer's summed log-probability.
 """
 
 import argparse
@@ -37,9 +40,25 @@ _ASKED = (
     "What was the reported cost of {thing} of {place} when it was {done} by {person}?",
     "How many people died when {thing} of {place} was destroyed, and in which season did it happen after {person} had left?",
 )
-_THINGS = ("the lighthouse", "the old bridge", "the observatory", "the town hall", "the botanical garden", "the harbour wall")
+_THINGS = (
+    "the lighthouse",
+    "the old bridge",
+    "the observatory",
+    "the town hall",
+    "the botanical garden",
+    "the harbour wall",
+)
 _DONE = ("built", "opened", "founded", "rebuilt", "designed")
-_PLACES = ("Marrow Point", "Kirkwall", "Trieste", "Valparaiso", "Port Arthur", "Leiden", "Tampere", "Saint-Malo")
+_PLACES = (
+    "Marrow Point",
+    "Kirkwall",
+    "Trieste",
+    "Valparaiso",
+    "Port Arthur",
+    "Leiden",
+    "Tampere",
+    "Saint-Malo",
+)
 _PEOPLE = ("John Smeaton", "Ada Brown", "Jakob Steiner", "Maria Mitchell", "Joseph Paxton", "Thomas Telford")
 
 
@@ -48,7 +67,8 @@ def questions(answers: int, seed: int) -> list[Question]:
     rng = random.Random(seed)
 
     def account() -> str:
-        year, person = rng.randrange(1500, 1990), rng.choice(_PEOPLE)
+        year = rng.randrange(1500, 1990)
+        person = rng.choice(_PEOPLE)
         return rng.choice(
             (
                 str(year),
@@ -96,7 +116,11 @@ def lm_eval_runner(folder: str, dtype: str) -> tuple[Any, Callable[[Sequence[Tas
     def run(tasks: Sequence[Task], size: int) -> list[float]:
         harness.batch_size_per_gpu = size
         # the pair of texts is its cache's key: it would take equal pairs for one request
-        asked = [((str(n), str(a)), list(t.context), list(ids)) for n, t in enumerate(tasks) for a, ids in enumerate(t.answers)]
+        asked = [
+            ((str(n), str(a)), list(t.context), list(ids))
+            for n, t in enumerate(tasks)
+            for a, ids in enumerate(t.answers)
+        ]
         return [total for total, _ in harness._loglikelihood_tokens(asked, disable_tqdm=True)]
 
     return harness.model, run
@@ -123,10 +147,14 @@ def vllm_child(answers: int, dtype: str) -> None:
 
     from llmpedia.perplexity.vllm_backend import VllmBackend
 
-    tasks = tasks_of(questions(answers, 0), Encoder(AutoTokenizer.from_pretrained(resolve_model(MODEL)), PromptSection()))
+    tasks = tasks_of(
+        questions(answers, 0), Encoder(AutoTokenizer.from_pretrained(resolve_model(MODEL)), PromptSection())
+    )
 
     async def score() -> dict[str, Any]:
-        backend = VllmBackend(EngineSection(kind="vllm", model=MODEL, dtype=dtype, context_tokens=1024, sequences=32))
+        backend = VllmBackend(
+            EngineSection(kind="vllm", model=MODEL, dtype=dtype, context_tokens=1024, sequences=32)
+        )
         await backend.logprobs(tasks[:16])
         started = time.perf_counter()
         found = await backend.logprobs(tasks)
@@ -148,7 +176,9 @@ def vllm_run(args: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> None:
     """Measure and print one table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--answers", type=int, default=1000)
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
@@ -181,12 +211,21 @@ def main() -> None:
     if args.dtype != "bfloat16":
         half = torch_runner(model.to(torch.bfloat16), encoder)
         took, found = timed(lambda: half(tasks, size_ours))
-        seconds["torch, bfloat16"], values["torch, bfloat16"] = [took], found
+        seconds["torch, bfloat16"] = [took]
+        values["torch, bfloat16"] = found
     del model
     if not args.without_vllm:
         told = vllm_run(args)
-        seconds["vllm"], values["vllm"] = [told["seconds"]], told["values"]
-    report(args, tasks, encoder, seconds, values, {"lm_eval": f"{size_theirs} answers", "torch": f"{size_ours} tokens"})
+        seconds["vllm"] = [told["seconds"]]
+        values["vllm"] = told["values"]
+    report(
+        args,
+        tasks,
+        encoder,
+        seconds,
+        values,
+        {"lm_eval": f"{size_theirs} answers", "torch": f"{size_ours} tokens"},
+    )
 
 
 def report(
@@ -199,7 +238,8 @@ def report(
 ) -> None:
     """One Markdown table, and what the work is made of."""
     tokens = [len(ids) for t in tasks for ids in t.answers]
-    base, n = sum(seconds["lm_eval"]), len(tokens)
+    base = sum(seconds["lm_eval"])
+    n = len(tokens)
     print(
         f"{n} answers, {args.dtype}, {args.threads} threads, {MODEL}, batch of "
         + ", ".join(f"{k}: {v}" for k, v in batches.items())
@@ -211,11 +251,17 @@ def report(
     )
     whole = sum(len(t.context) * len(t.answers) for t in tasks) + sum(tokens)
     once = sum(len(t.context) - len(encoder.head) for t in tasks) + sum(tokens) - n
-    print(f"tokens through the model: one row an answer {whole}, what is shared once {once} ({whole / once:.2f} times fewer)")
-    print("\n| | answers/s | ratio to lm_eval | greatest difference, nats | mean difference |\n| --- | --- | --- | --- | --- |")
+    print(
+        f"tokens through the model: one row an answer {whole}, what is shared once {once} ({whole / once:.2f} times fewer)"
+    )
+    print(
+        "\n| | answers/s | ratio to lm_eval | greatest difference, nats | mean difference |\n| --- | --- | --- | --- | --- |"
+    )
     for name, took in seconds.items():
         apart = [abs(a - b) for a, b in zip(values[name], values["lm_eval"], strict=True)]
-        print(f"| {name} | {n / sum(took):.1f} | {base / sum(took):.2f} | {max(apart):.1e} | {statistics.mean(apart):.1e} |")
+        print(
+            f"| {name} | {n / sum(took):.1f} | {base / sum(took):.2f} | {max(apart):.1e} | {statistics.mean(apart):.1e} |"
+        )
 
 
 if __name__ == "__main__":

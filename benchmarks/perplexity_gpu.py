@@ -1,9 +1,11 @@
-"""The torch backend on a GPU: tokens/s, share of the card's measured bf16 peak, agreement of bf16 with fp32.
+"""The torch backend on a GPU: tokens/s, share of the card's measured bf16 peak, agreement of bf16
+with fp32.
 
     python benchmarks/perplexity_gpu.py [--shape 7b] [--questions 256] [--batch-tokens 16384]
 
-Needs torch and transformers and nothing else: no download, no pydantic, no Ray. Weights are random, in the shape of a 7B model,
-so that speed is real and values mean nothing; agreement is between the same random weights in two precisions.
+Needs torch and transformers and nothing else: no download, no pydantic, no Ray. Weights are random,
+in the shape of a 7B model, so that speed is real and values mean nothing; agreement is between the
+same random weights in two precisions.
 """
 
 import argparse
@@ -36,9 +38,18 @@ SHAPES: dict[str, dict[str, int]] = {
         "num_attention_heads": 16,
         "vocab_size": 32000,
     },
-    "tiny": {"hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 1000},
+    "tiny": {
+        "hidden_size": 128,
+        "intermediate_size": 256,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "vocab_size": 1000,
+    },
 }
-HEAD, QUESTION, ANSWER = 90, (15, 60), (2, 30)  # tokens; as benchmarks/perplexity.py has them
+# tokens; as benchmarks/perplexity.py has them
+HEAD = 90
+QUESTION = (15, 60)
+ANSWER = (2, 30)
 
 
 def tasks(n: int, vocabulary: int) -> list[Task]:
@@ -49,7 +60,10 @@ def tasks(n: int, vocabulary: int) -> list[Task]:
         return tuple(rng.randrange(vocabulary) for _ in range(k))
 
     head = draw(HEAD)
-    return [Task(head + draw(rng.randint(*QUESTION)), (draw(rng.randint(*ANSWER)), draw(rng.randint(*ANSWER)))) for _ in range(n)]
+    return [
+        Task(head + draw(rng.randint(*QUESTION)), (draw(rng.randint(*ANSWER)), draw(rng.randint(*ANSWER))))
+        for _ in range(n)
+    ]
 
 
 def make_model(shape: dict[str, int], dtype: torch.dtype, device: str) -> Any:
@@ -59,7 +73,9 @@ def make_model(shape: dict[str, int], dtype: torch.dtype, device: str) -> Any:
     torch.set_default_dtype(torch.float32)
     try:
         with torch.device(device):
-            model = LlamaForCausalLM(LlamaConfig(**shape, attn_implementation="sdpa", max_position_embeddings=4096))
+            model = LlamaForCausalLM(
+                LlamaConfig(**shape, attn_implementation="sdpa", max_position_embeddings=4096)
+            )
     finally:
         torch.set_default_dtype(before)
     return model.to(dtype)
@@ -96,7 +112,9 @@ def rate(backend: TorchBackend, some: list[Task], device: str) -> tuple[float, l
 
 def main() -> None:
     """Measure and print one table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--shape", choices=sorted(SHAPES), default="7b")
     parser.add_argument("--questions", type=int, default=256)
     parser.add_argument("--batch-tokens", type=int, default=16384)
@@ -110,7 +128,9 @@ def main() -> None:
     plain = sum(len(t.context) + len(a) - 1 for t in some for a in t.answers)
     peak = peak_tflops(device, 8192 if device == "cuda" else 1024)
     print(f"{name}, torch {torch.__version__}, {args.shape} shape, bf16 peak {peak:.1f} TFLOP/s")
-    print(f"{args.questions} questions, {answers} answers; difference to fp32 in nats a token: mean, greatest")
+    print(
+        f"{args.questions} questions, {answers} answers; difference to fp32 in nats a token: mean, greatest"
+    )
     print("\n| | answers/s | tokens/s through the model | share of the bf16 peak | difference to fp32 |")
     print("| --- | --- | --- | --- | --- |")
     values: dict[str, list[float]] = {}
@@ -120,7 +140,9 @@ def main() -> None:
         ("bf16, one row an answer", torch.bfloat16, False),
     ):
         model = make_model(shape, dtype, device)
-        layers = sum(p.numel() for n, p in model.named_parameters() if "embed" not in n and "lm_head" not in n)
+        layers = sum(
+            p.numel() for n, p in model.named_parameters() if "embed" not in n and "lm_head" not in n
+        )
         asked = sum(len(a) for t in some for a in t.answers)
         backend = TorchBackend(model, some[0].context[:HEAD], args.batch_tokens, share)
         shared = backend.describe()["share_prefix"]
@@ -131,7 +153,10 @@ def main() -> None:
         told = f"{sum(apart) / len(apart):.4f}, {max(apart):.4f}" if dtype != torch.float32 else "0"
         row = label if shared == share else f"{label} (refused by the backend's own check)"
         share_of_peak = work / seconds / peak / 1e12
-        print(f"| {row} | {answers / seconds:.0f} | {tokens / seconds:.0f} | {share_of_peak:.1%} | {told} |", flush=True)
+        print(
+            f"| {row} | {answers / seconds:.0f} | {tokens / seconds:.0f} | {share_of_peak:.1%} | {told} |",
+            flush=True,
+        )
         del model, backend
         if device == "cuda":
             torch.cuda.empty_cache()

@@ -1,4 +1,6 @@
-"""What the benchmarks share: the rehearsal world and a walk as processes of their own, and what their process trees spend."""
+"""What the benchmarks share: the rehearsal world and a walk as processes of their own, and what
+their process trees spend.
+"""
 
 import json
 import os
@@ -48,15 +50,27 @@ def stats() -> dict[str, Any]:
 
 def reset_stats() -> None:
     """Start the world's counters anew."""
-    urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{PORT}/stats", method="POST"), timeout=30).close()
+    urllib.request.urlopen(
+        urllib.request.Request(f"http://127.0.0.1:{PORT}/stats", method="POST"), timeout=30
+    ).close()
 
 
 def start_walk(run: Path, articles: int, sets: list[str]) -> subprocess.Popen[bytes]:
     """``llmpedia materialize`` on the rehearsal configuration; its log goes beside ``run``."""
     settings = [f"caps.articles={articles}", f"engine.base_url={BASE}", f"embedding.base_url={BASE}", *sets]
-    command = [sys.executable, "-m", "llmpedia.cli", "materialize", str(ROOT / "configs" / "rehearsal.yaml"), "--run", str(run)]
+    command = [
+        sys.executable,
+        "-m",
+        "llmpedia.cli",
+        "materialize",
+        str(ROOT / "configs" / "rehearsal.yaml"),
+        "--run",
+        str(run),
+    ]
     command += [part for s in settings for part in ("--set", s)]
-    return subprocess.Popen(command, env=ENV, stdout=(run.parent / "walk.log").open("a"), stderr=subprocess.STDOUT)
+    return subprocess.Popen(
+        command, env=ENV, stdout=(run.parent / "walk.log").open("a"), stderr=subprocess.STDOUT
+    )
 
 
 def finish(walk: subprocess.Popen[bytes], run: Path) -> None:
@@ -73,7 +87,9 @@ def totals(run: Path) -> dict[str, int]:
 
 
 class Tree:
-    """CPU seconds and memory of a process and all that it started, by kind of process; call :meth:`look` a few times a second."""
+    """CPU seconds and memory of a process and all that it started, by kind of process; call
+    :meth:`look` a few times a second.
+    """
 
     def __init__(self, pid: int) -> None:
         self._root = psutil.Process(pid)
@@ -81,11 +97,16 @@ class Tree:
         self.peak_bytes = 0
 
     def look(self) -> None:
-        """Take the counters of all processes that live now. Memory is the proportional set size: shared pages count once."""
+        """Take the counters of all processes that live now. Memory is the proportional set size:
+        shared pages count once.
+        """
         for process in self._processes():
             try:
                 times = process.cpu_times()
-                self._seconds[process.pid, process.create_time()] = (_kind(process), times.user + times.system)
+                self._seconds[process.pid, process.create_time()] = (
+                    _kind(process),
+                    times.user + times.system,
+                )
             except psutil.Error:
                 continue
 

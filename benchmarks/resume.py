@@ -1,7 +1,8 @@
 """How long a large run takes from the command to the first new request after a SIGKILL.
 
-Walks until the run holds enough entities, kills the driver in mid-wave, starts it again. Answered requests are in the journal
-and never asked again, so the first request that the world sees is new: ``python benchmarks/resume.py [--entities 100000]``.
+Walks until the run holds enough entities, kills the driver in mid-wave, starts it again. Answered
+requests are in the journal and never asked again, so the first request that the world sees is new:
+``python benchmarks/resume.py [--entities 100000]``.
 """
 
 import argparse
@@ -17,7 +18,11 @@ def main() -> None:
     """Run it and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--entities", type=int, default=100_000)
-    parser.add_argument("--keep", type=Path, help="a run of the same world to go on with; it is written there if there is none")
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        help="a run of the same world to go on with; it is written there if there is none",
+    )
     parser.add_argument("--set", action="append", default=[])
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="resume-") as name:
@@ -52,7 +57,9 @@ def main() -> None:
         print(f"entities                        {totals(run)['entities']:,}")
         print(f"articles                        {totals(run)['articles']:,}")
         print(f"seconds to first new request    {seconds:.1f}")
-        print(f"answered requests asked again   {sum(again.values())}   (before the kill {sum(before.values())})")
+        print(
+            f"answered requests asked again   {sum(again.values())}   (before the kill {sum(before.values())})"
+        )
 
 
 if __name__ == "__main__":

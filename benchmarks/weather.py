@@ -1,7 +1,9 @@
-"""Two walks through one world, in calm and with 10% of all requests failing in every way the world knows; both scored.
+"""Two walks through one world, in calm and with 10% of all requests failing in every way the world
+knows; both scored.
 
-Prints what was lost, doubled and generated twice, the precision and recall of the entity filter and of deduplication, and
-whether ``verify`` finds each run whole: ``python benchmarks/weather.py [--articles 5000] [--faults 0.10]``.
+Prints what was lost, doubled and generated twice, the precision and recall of the entity filter and
+of deduplication, and whether ``verify`` finds each run whole: ``python benchmarks/weather.py
+[--articles 5000] [--faults 0.10]``.
 """
 
 import argparse
@@ -12,12 +14,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.support.rehearsed import ENV, finish, start_walk, stats, world
-
 from llmpedia.rehearsal.scoring.walk import score
 from llmpedia.rehearsal.settings import REQUEST_FAULTS, load_settings
 from llmpedia.rehearsal.world.world import World
 from llmpedia.store.run_folder import RunFolder
+from tests.support.rehearsed import ENV, finish, start_walk, stats, world
 
 SHOWN = (
     ("walk", "entities articles errored lost twice"),
@@ -28,7 +29,9 @@ SHOWN = (
 )
 
 
-def walk_and_score(folder: Path, articles: int, faults: list[str], sets: list[str]) -> tuple[dict[str, dict[str, Any]], str, Any]:
+def walk_and_score(
+    folder: Path, articles: int, faults: list[str], sets: list[str]
+) -> tuple[dict[str, dict[str, Any]], str, Any]:
     """The figures of a finished walk, the last line of ``verify``, and the world's counters."""
     folder.mkdir(parents=True)
     run = folder / "run"
@@ -62,7 +65,9 @@ def main() -> None:
     print(f"{'requests':<36}{calm_seen['requests']:>12,}{storm_seen['requests']:>12,}")
     for section, names in SHOWN:
         for key in names.split():
-            print(f"{section + ': ' + key:<36}{_shown(calm[section][key]):>12}{_shown(storm[section][key]):>12}")
+            print(
+                f"{section + ': ' + key:<36}{_shown(calm[section][key]):>12}{_shown(storm[section][key]):>12}"
+            )
     print("faults met:", ", ".join(f"{k} {n:,}" for k, n in storm_seen["faults"].items()))
 
 

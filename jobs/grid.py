@@ -1,7 +1,8 @@
-"""Walk and audit a grid as a Ray job: ``ray job submit --working-dir . -- python jobs/grid.py CONFIG --out s3://bucket/grid``.
+"""Walk and audit a grid as a Ray job: ``ray job submit --working-dir . -- python jobs/grid.py
+CONFIG --out s3://bucket/grid``.
 
-Takes what ``llmpedia grid`` takes. A job that was stopped, or lost its node, resumes when it is submitted again; the last line
-of its log tells its exit code and why.
+Takes what ``llmpedia grid`` takes. A job that was stopped, or lost its node, resumes when it is
+submitted again; the last line of its log tells its exit code and why.
 """
 
 import sys

@@ -1,7 +1,8 @@
-"""Materialize a run as a Ray job: ``ray job submit --working-dir . -- python jobs/materialize.py --config C --run s3://bucket/run``.
+"""Materialize a run as a Ray job: ``ray job submit --working-dir . -- python jobs/materialize.py
+--config C --run s3://bucket/run``.
 
-Takes what ``llmpedia materialize`` takes. A job that was stopped, or lost its node, resumes when it is submitted again; the last
-line of its log tells its exit code and why.
+Takes what ``llmpedia materialize`` takes. A job that was stopped, or lost its node, resumes when it
+is submitted again; the last line of its log tells its exit code and why.
 """
 
 import sys

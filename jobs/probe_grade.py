@@ -1,7 +1,8 @@
-"""Grade responses as a Ray job: ``ray job submit --working-dir . -- python jobs/probe_grade.py --config C --run s3://bucket/probe``.
+"""Grade responses as a Ray job: ``ray job submit --working-dir . -- python jobs/probe_grade.py
+--config C --run s3://bucket/probe``.
 
-Takes what ``llmpedia probe grade`` takes. A job that was stopped, or lost its node, resumes when it is submitted again; the last
-line of its log tells its exit code and why.
+Takes what ``llmpedia probe grade`` takes. A job that was stopped, or lost its node, resumes when it
+is submitted again; the last line of its log tells its exit code and why.
 """
 
 import sys

@@ -1,7 +1,8 @@
-"""Ask models a benchmark as a Ray job: ``ray job submit --working-dir . -- python jobs/probe_run.py --config C --run s3://bucket/probe``.
+"""Ask models a benchmark as a Ray job: ``ray job submit --working-dir . -- python jobs/probe_run.py
+--config C --run s3://bucket/probe``.
 
-Takes what ``llmpedia probe run`` takes. A job that was stopped, or lost its node, resumes when it is submitted again; the last
-line of its log tells its exit code and why.
+Takes what ``llmpedia probe run`` takes. A job that was stopped, or lost its node, resumes when it
+is submitted again; the last line of its log tells its exit code and why.
 """
 
 import sys

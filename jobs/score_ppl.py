@@ -1,7 +1,8 @@
-"""Score answers as a Ray job: ``ray job submit --working-dir . -- python jobs/score_ppl.py --config C --run s3://bucket/ppl``.
+"""Score answers as a Ray job: ``ray job submit --working-dir . -- python jobs/score_ppl.py --config
+C --run s3://bucket/ppl``.
 
-Takes what ``llmpedia ppl`` takes. A job that was stopped, or lost its node, resumes when it is submitted again; the last line of
-its log tells its exit code and why.
+Takes what ``llmpedia ppl`` takes. A job that was stopped, or lost its node, resumes when it is
+submitted again; the last line of its log tells its exit code and why.
 """
 
 import sys

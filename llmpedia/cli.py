@@ -19,10 +19,18 @@ from llmpedia.cli_ppl import add_ppl
 from llmpedia.cli_probe import add_probe
 from llmpedia.cli_site import add_browse
 from llmpedia.config.walk import load_config
-from llmpedia.errors import EXIT_BAD_INPUT, EXIT_DONE, EXIT_FINDING, EXIT_INTERRUPTED, MEANINGS, InputError, LlmpediaError
+from llmpedia.errors import (
+    EXIT_BAD_INPUT,
+    EXIT_DONE,
+    EXIT_FINDING,
+    EXIT_INTERRUPTED,
+    MEANINGS,
+    InputError,
+    LlmpediaError,
+)
 from llmpedia.optional_deps import need_extra
-from llmpedia.signals import sigterm_as_ctrl_c
 from llmpedia.progress import progress_bar
+from llmpedia.signals import sigterm_as_ctrl_c
 from llmpedia.store.files import is_passing
 
 if TYPE_CHECKING:
@@ -30,7 +38,13 @@ if TYPE_CHECKING:
     from llmpedia.store.run_folder import RunFolder
 
 # What a folder holds whose run.yaml has a kind, and where its figures are.
-KINDS = {"audit": "an audit", "ppl": "scores", "probe": "a probe's build", "responses": "responses", "grades": "grades"}
+KINDS = {
+    "audit": "an audit",
+    "ppl": "scores",
+    "probe": "a probe's build",
+    "responses": "responses",
+    "grades": "grades",
+}
 KINDS |= {"imported": "an imported encyclopedia"}
 REPORTS = {
     "audit": "use llmpedia audit report {0}",
@@ -50,13 +64,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def job(*argv: str) -> int:
-    """``main`` for a Ray job. Its last line tells the exit code: ``ray job submit`` answers 1 to any failure."""
+    """``main`` for a Ray job. Its last line tells the exit code: ``ray job submit`` answers 1 to
+    any failure.
+    """
     try:
         code, why = _ended(argv)
         meaning = MEANINGS[code]
     except Exception as e:  # a defect, and the last that is said of it must be readable too
         traceback.print_exc()
-        code, meaning, why = 1, "a defect", f"{type(e).__name__}: {' '.join(str(e).split())}"
+        code = 1
+        meaning = "a defect"
+        why = f"{type(e).__name__}: {' '.join(str(e).split())}"
     sys.stderr.flush()
     print(f"exit {code} ({meaning}){': ' + why if why else ''}", flush=True)
     return code
@@ -85,11 +103,15 @@ class _Parser(argparse.ArgumentParser):
     """Arguments that make no sense end a command like any other bad input."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Raise for an option that this command does not have, before argparse misses what it was meant to be."""
+        """Raise for an option that this command does not have, before argparse misses what it was
+        meant to be.
+        """
         given = list(sys.argv[1:] if args is None else args)
         options = list(self._option_string_actions)
         ours = given[: given.index("--")] if "--" in given else given
-        for name in (text.partition("=")[0] for text in ours if self._subparsers is None and text.startswith("--")):
+        for name in (
+            text.partition("=")[0] for text in ours if self._subparsers is None and text.startswith("--")
+        ):
             if " " not in name and not any(option.startswith(name) for option in options):
                 close = difflib.get_close_matches(name, options, n=1)
                 self.error(f"{name}: no such option{f', did you mean {close[0]}' if close else ''}")
@@ -103,19 +125,29 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = _Parser(prog="llmpedia", description="Materialize and audit what a language model knows.")
+    parser: argparse.ArgumentParser = _Parser(
+        prog="llmpedia", description="Materialize and audit what a language model knows."
+    )
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    walk = commands.add_parser("materialize", help="walk from a seed and write an encyclopedia; resumes a run")
+    walk = commands.add_parser(
+        "materialize", help="walk from a seed and write an encyclopedia; resumes a run"
+    )
     settings = walk.add_mutually_exclusive_group(required=True)
     settings.add_argument("config", nargs="?", help="YAML file, such as configs/demo.yaml")
-    settings.add_argument("--config", dest="named_config", metavar="CONFIG", help="the same by name, as for jobs")
-    walk.add_argument("--run", dest="run_uri", help="run folder: a path or an s3:// or gs:// URI (default: runs/NAME)")
+    settings.add_argument(
+        "--config", dest="named_config", metavar="CONFIG", help="the same by name, as for jobs"
+    )
+    walk.add_argument(
+        "--run", dest="run_uri", help="run folder: a path or an s3:// or gs:// URI (default: runs/NAME)"
+    )
     walk.add_argument("--set", action="append", default=[], metavar="a.b=c", help="override one setting")
     walk.set_defaults(run=_materialize)
 
-    plan = commands.add_parser("plan", help="calls, tokens, GPU memory and cost of a run, before anything is spent")
+    plan = commands.add_parser(
+        "plan", help="calls, tokens, GPU memory and cost of a run, before anything is spent"
+    )
     plan.add_argument("config", help="YAML file, such as configs/demo.yaml")
     plan.add_argument("--set", action="append", default=[], metavar="a.b=c", help="override one setting")
     plan.add_argument("--like", metavar="RUN", help="take averages from this run instead of assumptions")
@@ -130,12 +162,26 @@ def _parser() -> argparse.ArgumentParser:
     status.add_argument("run_uri", metavar="RUN")
     status.set_defaults(run=_status)
 
-    report = commands.add_parser("report", help="what runs and their audits say: tables, figures and one page")
+    report = commands.add_parser(
+        "report", help="what runs and their audits say: tables, figures and one page"
+    )
     report.add_argument("run_uris", metavar="RUN", nargs="+")
-    report.add_argument("--out", metavar="DIR", help="folder for everything; without it funnel, tokens and cost are printed only")
-    report.add_argument("--encoder", metavar="MODEL", help="sentence-transformers model for the semantic cosine to Wikipedia")
-    report.add_argument("--review", action="append", default=[], metavar="SHEET", help="a filled sheet, for table 11")
-    report.add_argument("--models-file", metavar="FILE", help="prices of models, instead of those that the runs' settings name")
+    report.add_argument(
+        "--out",
+        metavar="DIR",
+        help="folder for everything; without it funnel, tokens and cost are printed only",
+    )
+    report.add_argument(
+        "--encoder", metavar="MODEL", help="sentence-transformers model for the semantic cosine to Wikipedia"
+    )
+    report.add_argument(
+        "--review", action="append", default=[], metavar="SHEET", help="a filled sheet, for table 11"
+    )
+    report.add_argument(
+        "--models-file",
+        metavar="FILE",
+        help="prices of models, instead of those that the runs' settings name",
+    )
     report.set_defaults(run=_report)
 
     add_audit(commands)
@@ -167,8 +213,12 @@ def _add_rehearse(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     corpus.add_argument("--out", required=True, metavar="DIR", help="folder for documents.jsonl.gz")
     corpus.set_defaults(run=_rehearse_corpus)
     for command in (serve, score, corpus):
-        command.add_argument("--seed", type=int, default=0, help="of the world; the same for serve, corpus and score")
-        command.add_argument("--set", action="append", default=[], metavar="a.b=c", help="override one setting of the world")
+        command.add_argument(
+            "--seed", type=int, default=0, help="of the world; the same for serve, corpus and score"
+        )
+        command.add_argument(
+            "--set", action="append", default=[], metavar="a.b=c", help="override one setting of the world"
+        )
 
 
 def _materialize(args: argparse.Namespace) -> int:
@@ -190,7 +240,9 @@ def _materialize(args: argparse.Namespace) -> int:
         bar.n = run.manifests[-1].facts["totals"]["articles"]
         bar.set_postfix_str("done")
     totals = run.manifests[-1].facts["totals"]
-    print(f"run {run_uri}: {totals['articles']} articles, {totals['entities']} entities in {run.last_wave + 1} commits")
+    print(
+        f"run {run_uri}: {totals['articles']} articles, {totals['entities']} entities in {run.last_wave + 1} commits"
+    )
     print(f"{time.monotonic() - started:.0f} s; next: llmpedia verify {run_uri}; llmpedia report {run_uri}")
     for note in notes:
         print(f"note: {note}")
@@ -202,7 +254,9 @@ def _passing(run_uri: str) -> list[str]:
     if not is_passing(run_uri):
         return []
     folder = Path(run_uri).absolute()
-    return [f"run folder {folder}: is in this job's copy of its working directory, which Ray removes; give --run a path outside"]
+    return [
+        f"run folder {folder}: is in this job's copy of its working directory, which Ray removes; give --run a path outside"
+    ]
 
 
 def _plan(args: argparse.Namespace) -> int:
@@ -240,7 +294,9 @@ def _verify(args: argparse.Namespace) -> int:
     for finding in report.findings:
         print(f"finding: {finding}")
     print(f"checked {', '.join(f'{n} {name}' for name, n in sorted(report.checked.items()))}")
-    print("not whole" if report.findings else "whole: nothing lost, nothing doubled, every row has its source")
+    print(
+        "not whole" if report.findings else "whole: nothing lost, nothing doubled, every row has its source"
+    )
     print(f"fingerprint: {run.fingerprint()}")
     return EXIT_FINDING if report.findings else EXIT_DONE
 
@@ -254,9 +310,9 @@ def _status(args: argparse.Namespace) -> int:
 
 
 def _report(args: argparse.Namespace) -> int:
-    from llmpedia.analysis.output.formats import as_text
-    from llmpedia.analysis.funnel.tables import funnel_tables
     from llmpedia.analysis.common.systems import run_names
+    from llmpedia.analysis.funnel.tables import funnel_tables
+    from llmpedia.analysis.output.formats import as_text
     from llmpedia.analysis.usage import usage_table
     from llmpedia.engines.models import load_models
 
@@ -291,8 +347,8 @@ def _walks(uris: Sequence[str]) -> "list[RunFolder]":
 def _write_report(runs: "list[RunFolder]", args: argparse.Namespace, prices: "Models | None") -> int:
     need_extra("report")
     from llmpedia.analysis.audits.report import local_encoder
-    from llmpedia.analysis.report import report, write_runs_report
     from llmpedia.analysis.output.folder import earlier_files
+    from llmpedia.analysis.report import report, write_runs_report
     from llmpedia.audit.review import agreement_by_tier, read_sheet
 
     earlier_files(Path(args.out))  # refused before hours of reading
@@ -301,7 +357,9 @@ def _write_report(runs: "list[RunFolder]", args: argparse.Namespace, prices: "Mo
     parts = report(runs, encode, reviews, prices)
     written = write_runs_report(parts, Path(args.out))
     lacking = sum(len(part.missing) for part in parts)
-    print(f"{len(written)} files; {lacking} tables, columns or figures are missing, each with its reason and command")
+    print(
+        f"{len(written)} files; {lacking} tables, columns or figures are missing, each with its reason and command"
+    )
     print(f"read {Path(args.out) / 'index.html'}")
     return EXIT_DONE
 
@@ -313,7 +371,10 @@ def _rehearse_serve(args: argparse.Namespace) -> int:
     from llmpedia.rehearsal.settings import load_settings
 
     settings = load_settings(args.set, seed=args.seed)
-    print(f"a world of {settings.entities} entities on http://127.0.0.1:{args.port}/v1; counters at /stats", file=sys.stderr)
+    print(
+        f"a world of {settings.entities} entities on http://127.0.0.1:{args.port}/v1; counters at /stats",
+        file=sys.stderr,
+    )
     asyncio.run(run_server(settings, args.port))
     return EXIT_DONE
 
@@ -328,15 +389,16 @@ def _rehearse_corpus(args: argparse.Namespace) -> int:
 
 
 def _rehearse_score(args: argparse.Namespace) -> int:
-    from llmpedia.rehearsal.scoring.walk import render, score
     from llmpedia.rehearsal.scoring.audit import score_audit
     from llmpedia.rehearsal.scoring.probe import findings, score_probe
     from llmpedia.rehearsal.scoring.responses import score_responses
+    from llmpedia.rehearsal.scoring.walk import render, score
     from llmpedia.rehearsal.settings import load_settings
     from llmpedia.rehearsal.world.world import World
     from llmpedia.store.run_folder import RunFolder
 
-    run, world = RunFolder.open(args.run_uri), World(load_settings(args.set, seed=args.seed))
+    run = RunFolder.open(args.run_uri)
+    world = World(load_settings(args.set, seed=args.seed))
     kind = run.description().get("kind")
     scores = {"audit": score_audit, "probe": score_probe, "responses": score_responses}
     if kind in KINDS and kind not in scores:
@@ -346,7 +408,9 @@ def _rehearse_score(args: argparse.Namespace) -> int:
     figures = scores.get(kind or "", score)(run, world)
     print(render(figures))
     if kind == "probe" and figures["documents"]["strangers"] > figures["documents"]["kept"] / 10:
-        raise InputError(f"{args.run_uri}: its documents are of another world; give serve, corpus and score one --seed and --set")
+        raise InputError(
+            f"{args.run_uri}: its documents are of another world; give serve, corpus and score one --seed and --set"
+        )
     if args.json:
         Path(args.json).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     if kind in scores:
@@ -357,7 +421,9 @@ def _rehearse_score(args: argparse.Namespace) -> int:
         }
         return EXIT_FINDING if wrong[kind]() else EXIT_DONE
     if figures["doubled"]["strangers"] > figures["doubled"]["world_entities"]:
-        print("most entities are strangers to this world: give the --seed and --set that the run's world was served with")
+        print(
+            "most entities are strangers to this world: give the --seed and --set that the run's world was served with"
+        )
         return EXIT_FINDING
     whole = not (figures["walk"]["lost"] or figures["walk"]["twice"] or figures["accounted"]["unaccounted"])
     return EXIT_DONE if whole and not figures["doubled"]["doubled"] else EXIT_FINDING

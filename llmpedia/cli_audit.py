@@ -1,4 +1,6 @@
-"""``llmpedia audit``: run an audit, report it, have it reviewed by a human, and read the review back."""
+"""``llmpedia audit``: run an audit, report it, have it reviewed by a human, and read the review
+back.
+"""
 
 import argparse
 import sys
@@ -22,30 +24,50 @@ def with_action(argv: Sequence[str]) -> list[str]:
 
 def add_audit(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """The parsers of ``llmpedia audit``."""
-    audit = commands.add_parser("audit", help="check a run's articles claim by claim; `audit RUN` is `audit run RUN`")
+    audit = commands.add_parser(
+        "audit", help="check a run's articles claim by claim; `audit RUN` is `audit run RUN`"
+    )
     actions = audit.add_subparsers(required=True, metavar="ACTION")
     run = actions.add_parser("run", help="sample, extract claims, find evidence, judge; resumes an audit")
     run.add_argument("run_uri", metavar="RUN")
     run.add_argument("--config", default="configs/audit.yaml", help="YAML file (default: configs/audit.yaml)")
-    run.add_argument("--name", help="of the audit's folder RUN/audits/NAME (default: the configuration's name)")
+    run.add_argument(
+        "--name", help="of the audit's folder RUN/audits/NAME (default: the configuration's name)"
+    )
     run.add_argument("--set", action="append", default=[], metavar="a.b=c", help="override one setting")
     run.set_defaults(run=_run)
     report = actions.add_parser("report", help="tables of one or more audits")
     report.add_argument("audits", metavar="AUDIT", nargs="+", help="folder such as runs/demo/audits/audit")
-    report.add_argument("--out", help="folder for Parquet, CSV, Markdown and LaTeX; without it tables are printed only")
-    report.add_argument("--similarity", action="store_true", help="compare the articles with Wikipedia's text as well")
-    report.add_argument("--encoder", metavar="MODEL", help="sentence-transformers model for the semantic cosine")
-    report.add_argument("--review", action="append", default=[], metavar="SHEET", help="a filled sheet, for table 11")
+    report.add_argument(
+        "--out", help="folder for Parquet, CSV, Markdown and LaTeX; without it tables are printed only"
+    )
+    report.add_argument(
+        "--similarity", action="store_true", help="compare the articles with Wikipedia's text as well"
+    )
+    report.add_argument(
+        "--encoder", metavar="MODEL", help="sentence-transformers model for the semantic cosine"
+    )
+    report.add_argument(
+        "--review", action="append", default=[], metavar="SHEET", help="a filled sheet, for table 11"
+    )
     report.set_defaults(run=_report)
-    sheet = actions.add_parser("sample-for-review", help="a balanced sheet for a human reader (paper, section 4.3)")
+    sheet = actions.add_parser(
+        "sample-for-review", help="a balanced sheet for a human reader (paper, section 4.3)"
+    )
     sheet.add_argument("audit", metavar="AUDIT")
     sheet.add_argument("--tier", choices=["wikipedia", "web"], default="wikipedia")
-    sheet.add_argument("--each", type=int, default=33, help="rows of each verdict (paper: 33 for Wikipedia, 10 for the web)")
+    sheet.add_argument(
+        "--each", type=int, default=33, help="rows of each verdict (paper: 33 for Wikipedia, 10 for the web)"
+    )
     sheet.add_argument("--seed", type=int, default=42)
-    sheet.add_argument("--hide-verdicts", action="store_true", help="keep the judge's verdicts in a key sheet apart")
+    sheet.add_argument(
+        "--hide-verdicts", action="store_true", help="keep the judge's verdicts in a key sheet apart"
+    )
     sheet.add_argument("--out", required=True, help="CSV file to write")
     sheet.set_defaults(run=_sheet)
-    agreement = actions.add_parser("agreement", help="read a filled sheet back: agreement of reader and judge")
+    agreement = actions.add_parser(
+        "agreement", help="read a filled sheet back: agreement of reader and judge"
+    )
     agreement.add_argument("sheet", metavar="SHEET")
     agreement.set_defaults(run=_agreement)
 
@@ -77,10 +99,16 @@ def _run(args: argparse.Namespace) -> int:
     for note in done.manifests[0].facts["notes"]:
         print(f"note: {note}")
     if config.engine.model.startswith(_SMALL_MODEL):
-        print(f"warning: {config.engine.model} is far too small to judge; these figures show that the parts work, nothing else")
+        print(
+            f"warning: {config.engine.model} is far too small to judge; these figures show that the parts work, nothing else"
+        )
     totals = done.manifests[-1].facts["totals"]
-    print(f"audit {done.uri}: {totals['audited']} articles, {totals['claims']} claims, {totals['verdicts']} verdicts")
-    print(f"{time.monotonic() - started:.0f} s; next: llmpedia audit report {done.uri} --out DIR; llmpedia verify {done.uri}")
+    print(
+        f"audit {done.uri}: {totals['audited']} articles, {totals['claims']} claims, {totals['verdicts']} verdicts"
+    )
+    print(
+        f"{time.monotonic() - started:.0f} s; next: llmpedia audit report {done.uri} --out DIR; llmpedia verify {done.uri}"
+    )
     return EXIT_DONE
 
 
@@ -115,7 +143,9 @@ def _sheet(args: argparse.Namespace) -> int:
     balanced = dict.fromkeys(LABELS, args.each)
     rows = review_rows(open_audit(args.audit), args.tier)
     sheet = write_sheet(rows, Path(args.out), balanced, args.seed, args.hide_verdicts)
-    print(f"{args.out}: {sheet.rows} rows ({', '.join(f'{n} {label}' for label, n in sheet.by_class.items())})")
+    print(
+        f"{args.out}: {sheet.rows} rows ({', '.join(f'{n} {label}' for label, n in sheet.by_class.items())})"
+    )
     for line in sheet.short:
         print(f"fewer than asked for: {line}")
     if sheet.key:

@@ -1,4 +1,6 @@
-"""``llmpedia grid``: several walks that differ in a few settings, with their audits, by one command."""
+"""``llmpedia grid``: several walks that differ in a few settings, with their audits, by one
+command.
+"""
 
 import argparse
 import sys
@@ -22,12 +24,26 @@ if TYPE_CHECKING:
 
 def add_grid(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """The parser of ``llmpedia grid``."""
-    grid = commands.add_parser("grid", help="walk and audit every combination of some settings; resumes a grid")
+    grid = commands.add_parser(
+        "grid", help="walk and audit every combination of some settings; resumes a grid"
+    )
     grid.add_argument("config", help="YAML file, such as configs/ablation.yaml")
-    grid.add_argument("--out", metavar="DIR", help="folder or URI for the runs, one a cell (default: runs/NAME)")
-    grid.add_argument("--set", action="append", default=[], metavar="a.b=c", help="override one setting: walk.caps.articles=20")
-    grid.add_argument("--only", action="append", default=[], metavar="CELL", help="this cell; * stands for anything")
-    grid.add_argument("--list", action="store_true", help="name the cells and what they share, and start nothing")
+    grid.add_argument(
+        "--out", metavar="DIR", help="folder or URI for the runs, one a cell (default: runs/NAME)"
+    )
+    grid.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="a.b=c",
+        help="override one setting: walk.caps.articles=20",
+    )
+    grid.add_argument(
+        "--only", action="append", default=[], metavar="CELL", help="this cell; * stands for anything"
+    )
+    grid.add_argument(
+        "--list", action="store_true", help="name the cells and what they share, and start nothing"
+    )
     grid.set_defaults(run=_grid)
 
 
@@ -48,7 +64,9 @@ def _grid(args: argparse.Namespace) -> int:
         need_extra("audit")
     out = (args.out or f"runs/{Path(args.config).stem}").rstrip("/")
     if is_passing(out):
-        print(f"note: {out}: is in this job's copy of its working directory, which Ray removes; give --out a path outside")
+        print(
+            f"note: {out}: is in this job's copy of its working directory, which Ray removes; give --out a path outside"
+        )
     started = time.monotonic()
     print(f"grid {out}: {len(cells)} of {len(whole.cells)} cells", file=sys.stderr)
     with _Bars() as bars:
@@ -57,7 +75,9 @@ def _grid(args: argparse.Namespace) -> int:
     runs = [f"{out}/*"] if len(cells) == len(whole.cells) else [f"{out}/{cell.name}" for cell in cells]
     print(f"{time.monotonic() - started:.0f} s; next: llmpedia report {' '.join(runs)} --out DIR")
     if whole.audit is not None:
-        print(f"llmpedia audit report {' '.join(f'{run}/audits/{whole.audit.name}' for run in runs)} --out DIR")
+        print(
+            f"llmpedia audit report {' '.join(f'{run}/audits/{whole.audit.name}' for run in runs)} --out DIR"
+        )
     return EXIT_DONE
 
 
@@ -70,7 +90,13 @@ def _planned(every: "tuple[Cell, ...]", cells: "tuple[Cell, ...]") -> list[dict[
         sources = sources_of(every.index(cell), every)
         shared = {stage: None for source in sources for stage in shared_stages(cell.config, source.config)}
         row = {"cell": cell.name, "model": cell.config.engine.model, "articles": cell.config.caps.articles}
-        rows.append({**row, "may_share": ", ".join(shared) or None, "with": ", ".join(s.name for s in sources) or None})
+        rows.append(
+            {
+                **row,
+                "may_share": ", ".join(shared) or None,
+                "with": ", ".join(s.name for s in sources) or None,
+            }
+        )
     return rows
 
 
@@ -93,7 +119,9 @@ class _Bars:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._stack.close()
 
     def show(self, what: str, total: int | None, done: int, phase: str) -> None:
@@ -102,5 +130,6 @@ class _Bars:
             self._stack.close()
             self._what, self._bar = what, self._stack.enter_context(progress_bar(total, "article"))
             self._bar.set_description(what, refresh=False)
-        self._bar.total, self._bar.n = total, done
+        self._bar.total = total
+        self._bar.n = done
         self._bar.set_postfix_str(phase)

@@ -1,4 +1,6 @@
-"""``llmpedia import``: another encyclopedia's texts as a run, to be audited and compared like one of ours."""
+"""``llmpedia import``: another encyclopedia's texts as a run, to be audited and compared like one
+of ours.
+"""
 
 import argparse
 import time
@@ -14,21 +16,35 @@ if TYPE_CHECKING:
 
 def add_import(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """The parser of ``llmpedia import``."""
-    own = commands.add_parser("import", help="read another encyclopedia's texts into a run; resumes, and asks for what failed")
-    own.add_argument(
-        "texts", metavar="TEXTS", help="JSONL, CSV or Parquet file, folder of texts named by title, or address with {title}"
+    own = commands.add_parser(
+        "import", help="read another encyclopedia's texts into a run; resumes, and asks for what failed"
     )
-    own.add_argument("--titles", metavar="FILE", help="titles wanted, one a line (default: all that TEXTS has)")
+    own.add_argument(
+        "texts",
+        metavar="TEXTS",
+        help="JSONL, CSV or Parquet file, folder of texts named by title, or address with {title}",
+    )
+    own.add_argument(
+        "--titles", metavar="FILE", help="titles wanted, one a line (default: all that TEXTS has)"
+    )
     own.add_argument("--name", required=True, help="of the encyclopedia, as tables call it")
     own.add_argument("--run", dest="run_uri", help="run folder (default: runs/NAME)")
-    own.add_argument("--form", choices=["text", "markdown", "wikitext", "html"], help="of the texts (default: by files' endings)")
+    own.add_argument(
+        "--form",
+        choices=["text", "markdown", "wikitext", "html"],
+        help="of the texts (default: by files' endings)",
+    )
     own.add_argument("--title-column", default="title", metavar="NAME")
     own.add_argument("--text-column", default="text", metavar="NAME")
     site = own.add_argument_group("addresses")
     site.add_argument("--contact", help="mail address or URL that the User-Agent names; required")
     site.add_argument("--space", default="_", help="what stands for a space in the address (default: _)")
-    site.add_argument("--every", type=float, default=1.0, metavar="SECONDS", help="between requests (default: 1)")
-    site.add_argument("--cache", metavar="DIR", help="folder for pages read (default: ~/.cache/llmpedia/imports)")
+    site.add_argument(
+        "--every", type=float, default=1.0, metavar="SECONDS", help="between requests (default: 1)"
+    )
+    site.add_argument(
+        "--cache", metavar="DIR", help="folder for pages read (default: ~/.cache/llmpedia/imports)"
+    )
     site.add_argument("--allow-loopback", action="store_true", help="read from this machine, for a rehearsal")
     own.set_defaults(run=_import)
 
@@ -52,23 +68,29 @@ def _import(args: argparse.Namespace) -> int:
         cache=args.cache,
         allow_loopback=args.allow_loopback,
     )
-    run_uri, started = args.run_uri or f"runs/{args.name}", time.monotonic()
+    run_uri = args.run_uri or f"runs/{args.name}"
+    started = time.monotonic()
     bars: list[tqdm[Any]] = []  # drawn once there is progress, as what is wrong shows before
     with ExitStack() as stack:
 
         def show(p: ImportProgress) -> None:
             if not bars:
                 bars.append(stack.enter_context(progress_bar(p.total, "title")))
-            bars[0].n, bars[0].total = p.done, p.total
+            bars[0].n = p.done
+            bars[0].total = p.total
 
         run = import_texts(settings, run_uri, show)
     totals = run.manifests[-1].facts["totals"]
     lacking = totals["entities"] - totals["articles"]
-    print(f"run {run_uri}: {_counted(totals['articles'], 'article')} of {_counted(totals['entities'], 'title')} by {args.name}")
+    print(
+        f"run {run_uri}: {_counted(totals['articles'], 'article')} of {_counted(totals['entities'], 'title')} by {args.name}"
+    )
     for note in run.manifests[0].facts["notes"]:
         print(f"note: {note}")
     if lacking:
-        print(f"note: {_counted(lacking, 'title')} could not be had; the reasons are in {run_uri}/tables/subjects, column error")
+        print(
+            f"note: {_counted(lacking, 'title')} could not be had; the reasons are in {run_uri}/tables/subjects, column error"
+        )
     print(f"{time.monotonic() - started:.0f} s; next: llmpedia verify {run_uri}; llmpedia audit {run_uri}")
     return EXIT_DONE
 

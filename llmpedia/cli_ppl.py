@@ -13,8 +13,14 @@ def add_ppl(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     ppl = commands.add_parser("ppl", help="conditional perplexity of answers to questions; resumes a job")
     settings = ppl.add_mutually_exclusive_group(required=True)
     settings.add_argument("config", nargs="?", help="YAML file, such as configs/ppl.yaml")
-    settings.add_argument("--config", dest="named_config", metavar="CONFIG", help="the same by name, as for jobs")
-    ppl.add_argument("--run", dest="run_uri", help="folder for the scores: a path or an s3:// or gs:// URI (default: runs/NAME)")
+    settings.add_argument(
+        "--config", dest="named_config", metavar="CONFIG", help="the same by name, as for jobs"
+    )
+    ppl.add_argument(
+        "--run",
+        dest="run_uri",
+        help="folder for the scores: a path or an s3:// or gs:// URI (default: runs/NAME)",
+    )
     ppl.add_argument("--set", action="append", default=[], metavar="a.b=c", help="override one setting")
     ppl.set_defaults(run=_ppl)
 
@@ -38,9 +44,13 @@ def _ppl(args: argparse.Namespace) -> int:
         bar.n = totals["ppl_questions"]
         bar.set_postfix_str("done")
     failed = ", ".join(f"{n} {kind}" for kind, n in totals["errors"].items()) or "none"
-    print(f"run {run_uri}: {totals['ppl_questions']} questions, {totals['ppl_answers']} answers, {totals['tokens']} tokens")
+    print(
+        f"run {run_uri}: {totals['ppl_questions']} questions, {totals['ppl_answers']} answers, {totals['tokens']} tokens"
+    )
     print(f"not scored: {failed}")
-    print(f"{time.monotonic() - started:.0f} s; scores: {run_uri}/tables/ppl_questions; next: llmpedia verify {run_uri}")
+    print(
+        f"{time.monotonic() - started:.0f} s; scores: {run_uri}/tables/ppl_questions; next: llmpedia verify {run_uri}"
+    )
     if sum(totals["errors"].values()) >= max(totals["ppl_answers"], totals["ppl_questions"]):
         print("nothing was scored: see the error column of the tables")
         return EXIT_FINDING

@@ -1,4 +1,6 @@
-"""``llmpedia probe``: build a benchmark from a corpus, have it reviewed, export it; run models on one, grade, report."""
+"""``llmpedia probe``: build a benchmark from a corpus, have it reviewed, export it; run models on
+one, grade, report.
+"""
 
 import argparse
 import sys
@@ -21,7 +23,9 @@ _ERRORS = 10  # kinds of errors that a build's end shows
 
 def add_probe(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """The parsers of ``llmpedia probe``."""
-    probe = commands.add_parser("probe", help="questions on which verified sources disagree: build, run, grade, report")
+    probe = commands.add_parser(
+        "probe", help="questions on which verified sources disagree: build, run, grade, report"
+    )
     actions = probe.add_subparsers(required=True, metavar="ACTION")
     build = actions.add_parser("build", help="from a corpus to checked questions; resumes a build")
     _add_config(build, "configs/probe-build.yaml")
@@ -33,7 +37,9 @@ def add_probe(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     review = actions.add_parser("review", help="read a filled sheet into the build")
     review.add_argument("run_uri", metavar="BUILD")
     review.add_argument("sheet", metavar="SHEET")
-    review.add_argument("--overrule", action="store_true", help="take decisions that differ from those of an earlier sheet")
+    review.add_argument(
+        "--overrule", action="store_true", help="take decisions that differ from those of an earlier sheet"
+    )
     review.set_defaults(run=_review)
     export = actions.add_parser("export", help="write the released questions in the published format")
     export.add_argument("run_uri", metavar="BUILD")
@@ -45,7 +51,9 @@ def add_probe(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     ):
         action = actions.add_parser(name, help=what)
         _add_config(action, "configs/probe-run.yaml")
-        action.add_argument("--model", action="append", default=[], metavar="NAME", help="only this one (may be repeated)")
+        action.add_argument(
+            "--model", action="append", default=[], metavar="NAME", help="only this one (may be repeated)"
+        )
         action.set_defaults(run=use)
     _add_report(actions)
 
@@ -59,20 +67,34 @@ def _add_report(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     human.set_defaults(run=_grade_sheet)
     report = actions.add_parser("report", help="tables and figures of a run's models; of a build its funnel")
     report.add_argument("run_uris", metavar="RUN", nargs="+", help="folders of probe run, or of probe build")
-    report.add_argument("--out", help="folder for tables, figures and index.html; without it tables are printed only")
-    report.add_argument("--strict", action="store_true", help="count what could not be graded as failed (the published rule)")
     report.add_argument(
-        "--ppl", action="append", default=[], metavar="MODEL=SCORES", help="a model's scores of the same questions (llmpedia ppl)"
+        "--out", help="folder for tables, figures and index.html; without it tables are printed only"
     )
-    report.add_argument("--human", action="append", default=[], metavar="SHEET", help="a filled sheet of probe grade-sheet")
+    report.add_argument(
+        "--strict", action="store_true", help="count what could not be graded as failed (the published rule)"
+    )
+    report.add_argument(
+        "--ppl",
+        action="append",
+        default=[],
+        metavar="MODEL=SCORES",
+        help="a model's scores of the same questions (llmpedia ppl)",
+    )
+    report.add_argument(
+        "--human", action="append", default=[], metavar="SHEET", help="a filled sheet of probe grade-sheet"
+    )
     report.set_defaults(run=_report)
 
 
 def _add_config(parser: argparse.ArgumentParser, example: str) -> None:
     settings = parser.add_mutually_exclusive_group(required=True)
     settings.add_argument("config", nargs="?", help=f"YAML file, such as {example}")
-    settings.add_argument("--config", dest="named_config", metavar="CONFIG", help="the same by name, as for jobs")
-    parser.add_argument("--run", dest="run_uri", help="folder: a path or an s3:// or gs:// URI (default: runs/NAME)")
+    settings.add_argument(
+        "--config", dest="named_config", metavar="CONFIG", help="the same by name, as for jobs"
+    )
+    parser.add_argument(
+        "--run", dest="run_uri", help="folder: a path or an s3:// or gs:// URI (default: runs/NAME)"
+    )
     parser.add_argument("--set", action="append", default=[], metavar="a.b=c", help="override one setting")
 
 
@@ -84,7 +106,8 @@ def _paths(args: argparse.Namespace) -> tuple[str, str]:
 
 def _shown(bar: Any) -> Callable[[Any], None]:
     def show(p: Any) -> None:
-        bar.total, bar.n = p.total, p.done
+        bar.total = p.total
+        bar.n = p.done
         bar.set_postfix_str(p.phase)
 
     return show
@@ -94,9 +117,9 @@ def _build(args: argparse.Namespace) -> int:
     need_extra("probe")
     from llmpedia.analysis.output.formats import as_text
     from llmpedia.analysis.probe.folders import errors_of, funnel_of
+    from llmpedia.probe.benchmark.release import NOT_CHECKED, released, wanted_checks
     from llmpedia.probe.build.run import build
     from llmpedia.probe.settings.build import load_build_config
-    from llmpedia.probe.benchmark.release import NOT_CHECKED, released, wanted_checks
 
     path, run_uri = _paths(args)
     config = load_build_config(path, args.set)
@@ -127,11 +150,13 @@ def _build(args: argparse.Namespace) -> int:
 
 def _sheet(args: argparse.Namespace) -> int:
     need_extra("probe")
-    from llmpedia.probe.build.review_sheet import REASONS
     from llmpedia.probe.build.review import write_review_sheet
+    from llmpedia.probe.build.review_sheet import REASONS
 
     rows = write_review_sheet(_open_build(args.run_uri), Path(args.out))
-    print(f"{args.out}: {rows} groups; decision: accept or reject; reason of a rejection: {', '.join(REASONS)}; comment is free")
+    print(
+        f"{args.out}: {rows} groups; decision: accept or reject; reason of a rejection: {', '.join(REASONS)}; comment is free"
+    )
     print(f"then: llmpedia probe review {args.run_uri} {args.out}")
     return EXIT_DONE
 
@@ -152,7 +177,9 @@ def _export(args: argparse.Namespace) -> int:
     run = _open_build(args.run_uri)
     rows, left_out = released(run)
     if not rows and Path(args.out).is_file() and Path(args.out).stat().st_size:
-        raise InputError(f"--out {args.out}: holds something, and this build has released nothing yet; give another file")
+        raise InputError(
+            f"--out {args.out}: holds something, and this build has released nothing yet; give another file"
+        )
     for name in write_benchmark(rows, args.out):
         print(f"wrote {name}")
     for why, count in left_out.items():
@@ -181,7 +208,9 @@ def _run(args: argparse.Namespace) -> int:
         errors = sum(row["error"] is not None for row in rows)
         failed += errors
         truncated = sum(bool(row["truncated"]) for row in rows)
-        print(f"{name}: {len(rows)} questions ({now[name]} asked now), {errors} failed, {truncated} truncated")
+        print(
+            f"{name}: {len(rows)} questions ({now[name]} asked now), {errors} failed, {truncated} truncated"
+        )
     if failed:
         print(f"the same command asks the {failed} that failed once more")
     print(f"next: llmpedia probe grade {path} --run {run_uri}")
@@ -202,7 +231,9 @@ def _grade(args: argparse.Namespace) -> int:
     for name in chosen(config, args.model):
         rows = last_rows(RunFolder.open(grades_folder(run_uri, name)), "grades").values()
         told = {o or "not graded": sum(row["outcome"] == o for row in rows) for o in (*OUTCOMES, None)}
-        print(f"{name}: {', '.join(f'{n} {outcome}' for outcome, n in told.items())} ({now[name]} given to the judge now)")
+        print(
+            f"{name}: {', '.join(f'{n} {outcome}' for outcome, n in told.items())} ({now[name]} given to the judge now)"
+        )
     print(f"next: llmpedia probe report {run_uri} --out DIR")
     return EXIT_DONE
 
@@ -211,7 +242,9 @@ def _grade_sheet(args: argparse.Namespace) -> int:
     from llmpedia.probe.benchmark.human_grades import write_grade_sheet
 
     rows = write_grade_sheet(args.run_uri, Path(args.out), args.each, args.seed)
-    print(f"{args.out}: {rows} responses; covered: numbers of the accounts that the response covers, or none; contradicted: yes")
+    print(
+        f"{args.out}: {rows} responses; covered: numbers of the accounts that the response covers, or none; contradicted: yes"
+    )
     print("where it puts forward another value, else no; then: llmpedia probe report RUN --human SHEET")
     return EXIT_DONE
 

@@ -20,18 +20,36 @@ _LAST_PORT = 65_535
 
 def add_browse(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """The parser of ``llmpedia browse``."""
-    browse = commands.add_parser("browse", help="read runs as an encyclopedia in a web browser on this machine")
-    browse.add_argument("run_uris", metavar="RUN", nargs="+")
-    browse.add_argument("--port", type=int, default=8080, help="port on this machine (default: 8080; 0: any that is free)")
-    browse.add_argument("--host", default=_LOCAL, help=f"address to listen on (default: {_LOCAL}, this machine alone)")
-    browse.add_argument("--audit", action="append", default=[], metavar="NAME", help="show this audit only (default: all)")
-    browse.add_argument(
-        "--allow-host", action="append", default=[], metavar="NAME", help="answer to this host name as well; else only localhost"
+    browse = commands.add_parser(
+        "browse", help="read runs as an encyclopedia in a web browser on this machine"
     )
-    browse.add_argument("--sheets", default="reviews", metavar="DIR", help="where sheets of a review lie (default: reviews)")
-    browse.add_argument("--probe", action="append", default=[], metavar="BUILD", help="review this build of a probe as well")
+    browse.add_argument("run_uris", metavar="RUN", nargs="+")
     browse.add_argument(
-        "--allow-review", action="store_true", help="review, which writes sheets, also where others than this machine may ask"
+        "--port", type=int, default=8080, help="port on this machine (default: 8080; 0: any that is free)"
+    )
+    browse.add_argument(
+        "--host", default=_LOCAL, help=f"address to listen on (default: {_LOCAL}, this machine alone)"
+    )
+    browse.add_argument(
+        "--audit", action="append", default=[], metavar="NAME", help="show this audit only (default: all)"
+    )
+    browse.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="answer to this host name as well; else only localhost",
+    )
+    browse.add_argument(
+        "--sheets", default="reviews", metavar="DIR", help="where sheets of a review lie (default: reviews)"
+    )
+    browse.add_argument(
+        "--probe", action="append", default=[], metavar="BUILD", help="review this build of a probe as well"
+    )
+    browse.add_argument(
+        "--allow-review",
+        action="store_true",
+        help="review, which writes sheets, also where others than this machine may ask",
     )
     browse.set_defaults(run=_browse)
 
@@ -47,7 +65,9 @@ def _browse(args: argparse.Namespace) -> int:
     from llmpedia.store.run_folder import RunFolder
 
     for uri in args.run_uris:
-        RunFolder.open(uri)  # in no time, where reading them takes some: a wrong path is told even where the port is taken
+        RunFolder.open(
+            uri
+        )  # in no time, where reading them takes some: a wrong path is told even where the port is taken
     with _listening(args.host, args.port) as listening:
         runs = open_runs(args.run_uris, args.audit)
         searches = {run.name: Search(run) for run in runs}
@@ -60,7 +80,9 @@ def _browse(args: argparse.Namespace) -> int:
         host = f"[{args.host}]" if ":" in args.host else args.host
         address = f"http://{host}:{listening.getsockname()[1]}"
         if desk is None:
-            print("note: no review, as others than this machine may ask; --allow-review has it, and lets them write sheets")
+            print(
+                "note: no review, as others than this machine may ask; --allow-review has it, and lets them write sheets"
+            )
         else:
             for name in desk.probes:
                 print(f"review of {name}: {address}/probe/{name}/review")
@@ -86,7 +108,9 @@ def _desk(args: argparse.Namespace) -> "Desk | None":
         return None
     if args.probe:
         need_extra("probe")
-    return Desk.make(Path(args.sheets), open_builds(args.probe, safe_names([uri.rstrip("/") for uri in args.probe])))
+    return Desk.make(
+        Path(args.sheets), open_builds(args.probe, safe_names([uri.rstrip("/") for uri in args.probe]))
+    )
 
 
 def _is_local(host: str) -> bool:
@@ -110,5 +134,9 @@ def _listening(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family)
     except (OSError, UnicodeError) as e:
         if isinstance(e, socket.gaierror | UnicodeError) or e.errno == errno.EADDRNOTAVAIL:
-            raise ConfigError(f"--host {host}: is no address of this machine; give one, such as {_LOCAL}") from e
-        raise ConfigError(f"--host {host} --port {port}: cannot be listened on ({e.strerror}); give another --port") from e
+            raise ConfigError(
+                f"--host {host}: is no address of this machine; give one, such as {_LOCAL}"
+            ) from e
+        raise ConfigError(
+            f"--host {host} --port {port}: cannot be listened on ({e.strerror}); give another --port"
+        ) from e

@@ -1,7 +1,7 @@
 """The errors a user can meet, and the exit code each one ends a command with.
 
-A message is one line: the setting or thing at fault, its value, the rule, the way out. A failure of a single row is not
-an exception here; it is the row's ``error`` column.
+A message is one line: the setting or thing at fault, its value, the rule, the way out. A failure of
+a single row is not an exception here; it is the row's ``error`` column.
 """
 
 EXIT_DONE = 0

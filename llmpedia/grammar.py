@@ -1,12 +1,14 @@
 """Guided wikitext: the grammar under which a weak model writes a linked article.
 
-A small model does not write ``[[wikilinks]]`` or keep to an outline of its own accord. The grammar, in the EBNF dialect that
-xgrammar reads, fixes what is form (bold title first, the outline's exact headings in order, at least ``links`` links a
-section) and leaves every word and every link target to the model. Lengths are bounded, so that an article ends of its own
-accord within its token budget.
+A small model does not write ``[[wikilinks]]`` or keep to an outline of its own accord. The grammar,
+in the EBNF dialect that xgrammar reads, fixes what is form (bold title first, the outline's exact
+headings in order, at least ``links`` links a section) and leaves every word and every link target
+to the model. Lengths are bounded, so that an article ends of its own accord within its token
+budget.
 """
 
-# A name may hold what titles hold, but begins with a capital or a digit: weak models otherwise link common nouns.
+# A name may hold what titles hold, but begins with a capital or a digit: weak models otherwise link
+# common nouns.
 _NAME = "[A-Z0-9] [a-zA-Z0-9 .,()-]{1,38} [a-zA-Z0-9)]"
 # Prose between links: no brackets, braces, equals signs, quotes or line breaks, which are markup.
 _PROSE = "[a-zA-Z0-9 ,.;:()-]"

@@ -18,7 +18,16 @@ _MODULES = {
         "matplotlib",
         "text_to_num",
     ),
-    "site": ("fastapi", "uvicorn", "jinja2", "nh3", "mwparserfromhell", "phonenumbers", "stdnum", "pagefind_bin"),
+    "site": (
+        "fastapi",
+        "uvicorn",
+        "jinja2",
+        "nh3",
+        "mwparserfromhell",
+        "phonenumbers",
+        "stdnum",
+        "pagefind_bin",
+    ),
 }
 
 
@@ -31,4 +40,6 @@ def need_extra(extra: str) -> None:
     missing = [name for name in _MODULES[extra] if importlib.util.find_spec(name) is None]
     if missing:
         lacking = f"package {missing[0]} is" if len(missing) == 1 else f"packages {', '.join(missing)} are"
-        raise ConfigError(f'{extra}: {lacking} not installed; in this repository: pip install -c constraints.txt ".[{extra}]"')
+        raise ConfigError(
+            f'{extra}: {lacking} not installed; in this repository: pip install -c constraints.txt ".[{extra}]"'
+        )

@@ -1,4 +1,6 @@
-"""A progress bar that shows life: redrawn while its work goes on in silence, on a terminal and in a log."""
+"""A progress bar that shows life: redrawn while its work goes on in silence, on a terminal and in a
+log.
+"""
 
 import sys
 import threading
@@ -17,10 +19,13 @@ def progress_bar(total: int | None, unit: str) -> Iterator["tqdm[Any]"]:
 
 
 class _Heartbeat:
-    """Redraws a bar while its work goes on in silence: each second on a terminal, each ten in a log."""
+    """Redraws a bar while its work goes on in silence: each second on a terminal, each ten in a
+    log.
+    """
 
     def __init__(self, bar: "tqdm[Any]") -> None:
-        self._bar, self._stop = bar, threading.Event()
+        self._bar = bar
+        self._stop = threading.Event()
         self._every = 1.0 if sys.stderr.isatty() else 10.0
         self._thread = threading.Thread(target=self._beat, daemon=True)
 

@@ -1,4 +1,5 @@
-"""Sheets that people fill in: CSV in UTF-8 with a byte order mark, so that spreadsheet programs open it, and read it back.
+"""Sheets that people fill in: CSV in UTF-8 with a byte order mark, so that spreadsheet programs
+open it, and read it back.
 
 No cell that is shown can act as a formula, and none is longer than such programs keep.
 """
@@ -23,7 +24,9 @@ _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 
 @dataclass(frozen=True)
 class Sheet:
-    """A sheet cell by cell, as it was saved: the reader of a row may be another program than this one."""
+    """A sheet cell by cell, as it was saved: the reader of a row may be another program than this
+    one.
+    """
 
     header: list[str]
     records: list[list[str]]
@@ -41,7 +44,9 @@ class Sheet:
     def dumps(self) -> bytes:
         """What a file of it holds. Cells are written as they are: new ones must be safe already."""
         file = io.StringIO(newline="")
-        csv.writer(file, quoting=csv.QUOTE_ALL, delimiter=self.delimiter).writerows([self.header, *self.records])
+        csv.writer(file, quoting=csv.QUOTE_ALL, delimiter=self.delimiter).writerows(
+            [self.header, *self.records]
+        )
         return file.getvalue().encode("utf-8-sig")
 
 
@@ -53,7 +58,9 @@ def need_free(*paths: Path) -> None:
     """
     taken = [p for p in paths if p.exists()]
     if taken:
-        raise InputError(f"{taken[0]}: is there already, and may have been filled; move it away, or write to another file")
+        raise InputError(
+            f"{taken[0]}: is there already, and may have been filled; move it away, or write to another file"
+        )
 
 
 def write_rows(path: Path, rows: Sequence[Row]) -> None:
@@ -66,7 +73,9 @@ def write_rows(path: Path, rows: Sequence[Row]) -> None:
 
 
 def safe_cell(value: Any) -> str:
-    """The value as text that no spreadsheet program takes for a formula: an apostrophe goes before what could begin one."""
+    """The value as text that no spreadsheet program takes for a formula: an apostrophe goes before
+    what could begin one.
+    """
     text = "" if value is None else str(value)
     starts = text.lstrip()[:1] in _FORMULA if text.strip() else False
     return f"'{text}" if starts or text[:1] in ("\t", "\r", "\n") else text
@@ -95,11 +104,14 @@ def check_columns(path: Path, row: Row, wanted: Sequence[str]) -> None:
     """
     lost = [c for c in wanted if c not in row]
     if lost:
-        raise InputError(f"{path}: no column {', '.join(lost)}; keep the first line of the sheet as it was written")
+        raise InputError(
+            f"{path}: no column {', '.join(lost)}; keep the first line of the sheet as it was written"
+        )
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Rows as text, at least one, each with its :data:`NUMBER`; what was saved with semicolons or tabs is read too.
+    """Rows as text, at least one, each with its :data:`NUMBER`; what was saved with semicolons or
+    tabs is read too.
 
     Raises:
         InputError: it is no such file, or holds no rows.
@@ -119,7 +131,9 @@ def read_whole(path: Path) -> Sheet:
     try:
         text = path.read_bytes().decode("utf-8-sig")  # line ends as they are: cells may hold some
     except (OSError, UnicodeDecodeError) as e:
-        raise InputError(f"{path}: cannot be read ({type(e).__name__}); save the sheet as CSV in UTF-8") from e
+        raise InputError(
+            f"{path}: cannot be read ({type(e).__name__}); save the sheet as CSV in UTF-8"
+        ) from e
     delimiter = max(",;\t", key=text.partition("\n")[0].partition("\r")[0].count)
     try:
         header, *records = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)) or [[]]
@@ -135,6 +149,9 @@ def need_none(path: Path, problems: Sequence[str]) -> None:
         InputError: counting all and naming the first ten.
     """
     if problems:
-        shown, more = "; ".join(problems[:_SHOWN]), len(problems) - _SHOWN
+        shown = "; ".join(problems[:_SHOWN])
+        more = len(problems) - _SHOWN
         rest = f"; and {more} more" if more > 0 else ""
-        raise InputError(f"{path}: {len(problems)} rows cannot be used: {shown}{rest}; correct them in the sheet")
+        raise InputError(
+            f"{path}: {len(problems)} rows cannot be used: {shown}{rest}; correct them in the sheet"
+        )

@@ -1,7 +1,9 @@
-"""A stage is one LLM step: a prompt, the constraint on its answer, and a parser from answer to value.
+"""A stage is one LLM step: a prompt, the constraint on its answer, and a parser from answer to
+value.
 
-The same stage runs against every engine. :func:`ask` is the only way a question is put: it renders, completes, parses, and
-asks once more when the answer cannot be used. A failure is a value (``Reply.error``), never an exception.
+The same stage runs against every engine. :func:`ask` is the only way a question is put: it renders,
+completes, parses, and asks once more when the answer cannot be used. A failure is a value
+(``Reply.error``), never an exception.
 """
 
 import hashlib
@@ -56,10 +58,12 @@ class Request:
 
 @dataclass(frozen=True)
 class Completion:
-    """What came back. ``error`` null means that ``text`` is an answer, cut off if ``finish_reason`` is ``length``.
+    """What came back. ``error`` null means that ``text`` is an answer, cut off if ``finish_reason``
+    is ``length``.
 
-    ``cached_tokens``: those of ``prompt_tokens`` that the endpoint had in its cache. ``fallback``: ``json_object`` where the
-    endpoint did not take the schema that was to bind the answer, else null.
+    ``cached_tokens``: those of ``prompt_tokens`` that the endpoint had in its cache. ``fallback``:
+    ``json_object`` where the endpoint did not take the schema that was to bind the answer, else
+    null.
     """
 
     text: str = ""
@@ -88,7 +92,9 @@ class AnswerError(Exception):
 
 
 class Stage(ABC, Generic[Q, A]):
-    """One LLM step. Subclasses say what the prompt is filled with, what binds the answer and how it is read."""
+    """One LLM step. Subclasses say what the prompt is filled with, what binds the answer and how it
+    is read.
+    """
 
     name: ClassVar[StageName]
 
@@ -154,8 +160,11 @@ class Reply(Generic[A]):
         return self.completions[-1][0].key
 
 
-async def ask(client: Completer, stage: Stage[Q, A], question: Q, rejected: tuple[str, str] | None = None) -> Reply[A]:
-    """Put one question; a malformed answer is asked again ``retries.malformed`` times with the reason.
+async def ask(
+    client: Completer, stage: Stage[Q, A], question: Q, rejected: tuple[str, str] | None = None
+) -> Reply[A]:
+    """Put one question; a malformed answer is asked again ``retries.malformed`` times with the
+    reason.
 
     ``rejected``: an earlier answer to it and why that would not do.
     """
@@ -213,7 +222,9 @@ _TAG = re.compile(r"<(?=\s*/?\s*(?:article|claims|evidence|accounts|response|doc
 
 
 def neutral(text: str) -> str:
-    """The text with the prompts' own tags made harmless: text under judgement is data and cannot leave its block."""
+    """The text with the prompts' own tags made harmless: text under judgement is data and cannot
+    leave its block.
+    """
     return _TAG.sub("\u2039", text)
 
 
@@ -224,7 +235,12 @@ def one_line(text: str) -> str:
 
 def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
     """The JSON Schema of an object with exactly these keys."""
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
 
 
 class Pairs(dict[str, Any]):
@@ -235,8 +251,11 @@ class Pairs(dict[str, Any]):
         self.pairs = pairs
 
 
-# Group 1: an escaped backslash or a whole surrogate pair. Without it: half a pair, which JSON can carry and UTF-8 cannot.
-_HALF_CHARACTER = re.compile(r"(\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+# Group 1: an escaped backslash or a whole surrogate pair. Without it: half a pair, which JSON can
+# carry and UTF-8 cannot.
+_HALF_CHARACTER = re.compile(
+    r"(\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
+)
 _DECODER = json.JSONDecoder(object_pairs_hook=Pairs)
 
 
@@ -263,7 +282,8 @@ def parse_object(text: str) -> Pairs:
 def parse_only_object(text: str) -> Pairs:
     """The same, where the answer holds one JSON object and nothing else in braces.
 
-    For answers on text under judgement: that may hold JSON of its own, which a judge that quotes it must not hand in.
+    For answers on text under judgement: that may hold JSON of its own, which a judge that quotes it
+    must not hand in.
 
     Raises:
         AnswerError: there is none, or more.

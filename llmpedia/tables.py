@@ -1,7 +1,8 @@
 """Every table that a run stores, column by column.
 
-A table lies at ``tables/NAME/wave=00007/part.parquet``; ``wave`` is the partition's column and is not repeated in the file.
-Row order inside a file is part of the format: it follows (subject order, link order), never arrival.
+A table lies at ``tables/NAME/wave=00007/part.parquet``; ``wave`` is the partition's column and is
+not repeated in the file. Row order inside a file is part of the format: it follows (subject order,
+link order), never arrival.
 """
 
 from collections.abc import Iterable
@@ -37,7 +38,9 @@ def documented_schema(columns: dict[str, tuple[pa.DataType, str]]) -> pa.Schema:
     return pa.schema([pa.field(name, kind, metadata={"doc": doc}) for name, (kind, doc) in columns.items()])
 
 
-_STRING, _INT, _ID = pa.string(), pa.int32(), pa.int64()
+_STRING = pa.string()
+_INT = pa.int32()
+_ID = pa.int64()
 
 ENTITIES = documented_schema(
     {
@@ -47,7 +50,10 @@ ENTITIES = documented_schema(
         "hop": (_INT, "distance from the seed; the parent's plus 1"),
         "parent_id": (_ID, "subject whose article named it; null for a seed"),
         "sentence": (_STRING, "sentence of the parent's article that names it; null for a seed"),
-        "embedding": (pa.list_(pa.float32()), "unit vector of the name; null where no index is kept (mode titles)"),
+        "embedding": (
+            pa.list_(pa.float32()),
+            "unit vector of the name; null where no index is kept (mode titles)",
+        ),
     }
 )
 
@@ -57,7 +63,10 @@ SUBJECTS = documented_schema(
         "position": (_INT, "order in the wave"),
         "name": (_STRING, ""),
         "hop": (_INT, ""),
-        "visit": (_STRING, "generate: an article was asked for; expand: its stored article is expanded after a cap was raised"),
+        "visit": (
+            _STRING,
+            "generate: an article was asked for; expand: its stored article is expanded after a cap was raised",
+        ),
         "error_stage": (_STRING, "stage that failed; null: none"),
         "error": (_STRING, "what failed; null: an article was written"),
         "expanded": (pa.bool_(), "its links were processed and none ended at a cap (paper, appendix H.5)"),
@@ -76,7 +85,10 @@ ARTICLES = documented_schema(
         "lead": (_STRING, "plain text before the first heading"),
         "words": (_INT, "words of the plain text"),
         "links": (_INT, "wikilinks to article titles, mentions counted (raw links)"),
-        "other_links": (_INT, "wikilinks that name no article: files, categories, other wikis, anchors, empty"),
+        "other_links": (
+            _INT,
+            "wikilinks that name no article: files, categories, other wikis, anchors, empty",
+        ),
         "sections_missing": (pa.list_(_STRING), "headings asked for and not written"),
         "sections_extra": (pa.list_(_STRING), "level-2 headings written and not asked for"),
         "outline_completion": (_STRING, "completions.key of the outline"),
@@ -96,7 +108,10 @@ CANDIDATES = documented_schema(
         "sentence": (_STRING, "sentence of the first mention, plain text"),
         "fate": (_STRING, "one of tables.Fate"),
         "reason": (_STRING, "for stage_error and arbitration_failed: what failed"),
-        "entity_id": (_ID, "queued: the new entity; known, wave_duplicate, duplicate: the one it is; else null"),
+        "entity_id": (
+            _ID,
+            "queued: the new entity; known, wave_duplicate, duplicate: the one it is; else null",
+        ),
         "ner_confidence": (pa.float32(), "calibrated prompting; null: none given"),
         "similarity": (pa.float32(), "cosine to the nearest neighbour at or above the threshold; null: none"),
         "ner_completion": (_STRING, "completions.key that decided it; null: never asked"),
@@ -117,7 +132,10 @@ COMPLETIONS = documented_schema(
     {
         "key": (_STRING, "sha256 of stage, model, messages, constraint and sampling"),
         "stage": (_STRING, ""),
-        "subject_id": (_ID, "subject it was asked for (arbitration: the candidate's parent; null for a seed)"),
+        "subject_id": (
+            _ID,
+            "subject it was asked for (arbitration: the candidate's parent; null for a seed)",
+        ),
         "model": (_STRING, ""),
         "messages": (_STRING, "the rendered prompt: JSON list of {role, content}"),
         "constraint": (_STRING, "JSON of the JSON Schema or grammar that bound the answer; null: free text"),
@@ -128,7 +146,10 @@ COMPLETIONS = documented_schema(
         "completion_tokens": (_INT, "null: not told by the engine"),
         "error": (_STRING, "null: an answer came"),
         "cached_tokens": (_INT, "prompt tokens that the endpoint had in its cache; null: not told"),
-        "fallback": (_STRING, "json_object: the endpoint took no schema, so any JSON object was asked for; null: as bound"),
+        "fallback": (
+            _STRING,
+            "json_object: the endpoint took no schema, so any JSON object was asked for; null: as bound",
+        ),
     }
 )
 
@@ -197,7 +218,10 @@ EVIDENCE = documented_schema(
         "detail": (_STRING, "why, in words; null: the outcome says it all"),
         "provider": (_STRING, "kind and address or file it came from"),
         "sources": (pa.list_(_SOURCE), "texts with address, revision, time (UTC), score (0 to 100) and kind"),
-        "attempts": (pa.list_(pa.struct({"url": _STRING, "result": _STRING})), "addresses tried or passed over"),
+        "attempts": (
+            pa.list_(pa.struct({"url": _STRING, "result": _STRING})),
+            "addresses tried or passed over",
+        ),
     }
 )
 
@@ -241,7 +265,10 @@ PPL_ANSWERS = documented_schema(
         "nll": (pa.float64(), "total_nll / tokens"),
         "ppl": (pa.float64(), "exp(nll)"),
         "bits_per_byte": (pa.float64(), "total_nll / ln 2 / bytes"),
-        "boundary_merge": (pa.bool_(), "tokenized alone, since the tokenizer would join it with the end of the prompt"),
+        "boundary_merge": (
+            pa.bool_(),
+            "tokenized alone, since the tokenizer would join it with the end of the prompt",
+        ),
         "logprobs": (pa.list_(pa.float64()), "of each token, nats; null unless scorer.per_token"),
         "key": (_STRING, "sha256 of model, precision, backend, context and answer"),
         "error": (_STRING, "kind and reason; null: scored"),
@@ -265,7 +292,10 @@ DOCUMENTS = documented_schema(
 KNOWLEDGE_POINTS = documented_schema(
     {
         "number": (_ID, "of the document"),
-        "path": (pa.list_(_STRING), "of the taxonomy, from discipline to subfield; null: no label could be had"),
+        "path": (
+            pa.list_(_STRING),
+            "of the taxonomy, from discipline to subfield; null: no label could be had",
+        ),
         "confidence": (pa.float64(), "the model's, 0 to 1"),
         "first_sentence": (_INT, "first sentence of the evidence, from 0"),
         "last_sentence": (_INT, "last one"),
@@ -302,7 +332,10 @@ PAIRS = documented_schema(
         "pair_id": (_ID, "running number, from 0"),
         "a": (_ID, "number of a document; less than b"),
         "b": (_ID, ""),
-        "route": (_STRING, "point: same knowledge point, subject and attribute; mention: a rare mention across points"),
+        "route": (
+            _STRING,
+            "point: same knowledge point, subject and attribute; mention: a rare mention across points",
+        ),
         "subject": (_STRING, "canonical key both name"),
         "slot": (_STRING, "attribute both speak of; null: not known"),
         "score": (pa.float32(), "by which pairs were preferred; more is better"),
@@ -337,7 +370,10 @@ SUBGRAPHS = documented_schema(
         "seed_pair": (_ID, "the conflict it grew from"),
         "subject": (_STRING, "canonical key"),
         "slot": (_STRING, "slot of the pairs, or the attribute as a key where they have none"),
-        "sides": (pa.list_(_SIDE), "accounts with the documents that support them; the seed's two first; none of a duplicate"),
+        "sides": (
+            pa.list_(_SIDE),
+            "accounts with the documents that support them; the seed's two first; none of a duplicate",
+        ),
         "n_maj": (_INT, "documents of the best supported account (paper, section 5.1); null: a duplicate"),
         "n_min": (_INT, "documents of the least supported one; null: a duplicate"),
         "fate": (_STRING, "kept; duplicate: another one has the same fact and accounts; low_support; cap"),
@@ -366,10 +402,16 @@ _PROOF = pa.struct({"account": _INT, "supported": pa.bool_(), "url": _STRING, "q
 CHECKS = documented_schema(
     {
         "group_id": (_STRING, ""),
-        "check": (_STRING, "read: the documents in full; web: sources independent of them; review: by a human"),
+        "check": (
+            _STRING,
+            "read: the documents in full; web: sources independent of them; review: by a human",
+        ),
         "fate": (_STRING, "kept, rejected, error"),
         "reason": (_STRING, "why it was rejected or failed; null: kept"),
-        "proofs": (pa.list_(_PROOF), "for each account whether it is supported, where, by which verbatim words"),
+        "proofs": (
+            pa.list_(_PROOF),
+            "for each account whether it is supported, where, by which verbatim words",
+        ),
         "searches": (_INT, "that the web agent made; null: no agent"),
         "fetches": (_INT, "pages it asked for"),
         "by": (_STRING, "review: who decided, or the sheet; else null"),
@@ -412,7 +454,10 @@ GRADES = documented_schema(
         "covered": (pa.list_(pa.bool_()), "by account; null: not graded"),
         "evidence": (pa.list_(_STRING), "the judge's words for it, by account"),
         "contradictions": (pa.list_(pa.struct({"value": _STRING, "why": _STRING})), ""),
-        "error_stage": (_STRING, "closed_book: there was nothing to grade; grade: the judge failed; null: graded"),
+        "error_stage": (
+            _STRING,
+            "closed_book: there was nothing to grade; grade: the judge failed; null: graded",
+        ),
         "error": (_STRING, "null: graded"),
         "completion": (_STRING, "completions.key that decided it; null: no judge was needed"),
     }
@@ -454,7 +499,9 @@ TABLES: dict[str, pa.Schema] = {
 
 
 def table(name: str, rows: Iterable[dict[str, Any]]) -> pa.Table:
-    """Rows as the table ``name``; a missing or unknown column is a ``KeyError``/``ValueError``, never a silent null."""
+    """Rows as the table ``name``; a missing or unknown column is a ``KeyError``/``ValueError``,
+    never a silent null.
+    """
     schema = TABLES[name]
     rows = list(rows)
     unknown = {k for row in rows for k in row} - set(schema.names)

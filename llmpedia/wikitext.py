@@ -1,8 +1,8 @@
 """Reading a model's Wikitext: links, headings, lead, plain text, the sentence that holds a link.
 
-A scanner of our own: the parsers on PyPI take 3 to 4 ms an article, a twentieth of the whole budget of one, and miss links
-that models write (docs/design/wikitext.md). It never fails: text that is not well formed yields fewer links, and what is
-dropped is counted.
+A scanner of our own: the parsers on PyPI take 3 to 4 ms an article, a twentieth of the whole budget
+of one, and miss links that models write (docs/design/wikitext.md). It never fails: text that is not
+well formed yields fewer links, and what is dropped is counted.
 """
 
 import html
@@ -10,21 +10,29 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-# Namespaces and sister projects whose links name no article. A colon in a title stays ("2001: A Space Odyssey").
+# Namespaces and sister projects whose links name no article. A colon in a title stays ("2001: A
+# Space Odyssey").
 _NAMESPACES = frozenset(
     "file image category template wikipedia wp module mediawiki timedtext wikt wiktionary wikiquote wikisource wikibooks "
     "wikinews wikiversity wikivoyage wikidata wikispecies".split()
 )
-# Words that titles begin with as well ("Project: Hail Mary"): namespaces only with no space after the colon.
-_SHARED_WORDS = frozenset("media user project help portal special talk draft book commons meta species".split())
-# Language prefixes count only in lower case and with no space after the colon: "It: Chapter Two" is a film.
+# Words that titles begin with as well ("Project: Hail Mary"): namespaces only with no space after
+# the colon.
+_SHARED_WORDS = frozenset(
+    "media user project help portal special talk draft book commons meta species".split()
+)
+# Language prefixes count only in lower case and with no space after the colon: "It: Chapter Two" is
+# a film.
 _LANGUAGES = frozenset(
     "ar az be bg bn bs ca ceb cs cy da de el en eo es et eu fa fi fr gl he hi hr hu hy id is it ja ka kk kn ko la lt lv mk ml "
     "mr ms my nl nn no pa pl pt ro ru sh simple sk sl sq sr sv sw ta te th tl tr uk ur uz vi war zh".split()
 )
-_HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|<nowiki>.*?(?:</nowiki>|\Z)|<ref[^>/]*/>|<ref[^>]*>.*?(?:</ref>|\Z)", re.S | re.I)
+_HIDDEN = re.compile(
+    r"<!--.*?(?:-->|\Z)|<nowiki>.*?(?:</nowiki>|\Z)|<ref[^>/]*/>|<ref[^>]*>.*?(?:</ref>|\Z)", re.S | re.I
+)
 _TOKENS = re.compile(r"\[\[|\]\]|\n\s*\n|\n(?==)")
-# The title begins and ends with a visible character (or is missing), so that runs of blanks are not tried in every split.
+# The title begins and ends with a visible character (or is missing), so that runs of blanks are not
+# tried in every split.
 HEADING = re.compile(r"^(={2,6})[ \t]*+([^ \t\n](?:[^\n]*[^ \t\n])?|(?<=[ \t]))[ \t]*\1[ \t]*$", re.M)
 # 0.85, .85, 0,85, 1.0, 85%; never a bare number, which titles hold ("Apollo (1)").
 _SCORE = re.compile(r"\s*\(\s*(?:(0?[.,]\d{1,3}|1[.,]0{1,3})|(100|\d{1,2})\s*%)\s*\)\s*$")
@@ -33,10 +41,13 @@ _ANCHOR = re.compile(r"#(?=\w).*$", re.S)
 _TEMPLATE = re.compile(r"\{\{[^{}]*\}\}|\{\|[^{}]*?\|\}", re.S)
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _EXTERNAL = re.compile(r"\[https?://[^\s\]]++\s*+([^\]]*+)\]")
-# What is left in brackets once titles are replaced: files, categories, other wikis. Group 1: a caption.
+# What is left in brackets once titles are replaced: files, categories, other wikis. Group 1: a
+# caption.
 _OTHER_LINK = re.compile(r"\[\[(?:[^\[\]|]*\|)*([^\[\]|]*)\]\]")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
-SENTENCE_END = re.compile(r"(?<=[^\W\d_A-Z][.!?])\s+(?=[^\sa-z])|(?<=[)\"'\d][.!?])\s+(?=[^\sa-z])|(?<=[。।！？])|\n+")
+SENTENCE_END = re.compile(
+    r"(?<=[^\W\d_A-Z][.!?])\s+(?=[^\sa-z])|(?<=[)\"'\d][.!?])\s+(?=[^\sa-z])|(?<=[。।！？])|\n+"
+)
 _MARK = re.compile("\x02(\\d+)\x03")
 _BAD_TITLE = re.compile(r"[\[\]{}|<>\n\x02\x03]")
 MAX_TITLE_BYTES = 255
@@ -47,7 +58,8 @@ _MAX_NESTING = 20
 class Link:
     """A link to an article title.
 
-    ``score``: the calibrated confidence that stood with it, 0 to 1, or None. ``sentence``: plain text around its place.
+    ``score``: the calibrated confidence that stood with it, 0 to 1, or None. ``sentence``: plain
+    text around its place.
     """
 
     target: str
@@ -84,7 +96,10 @@ class Article:
         """Links to article titles in order of appearance, repeated ones included."""
         found, _ = self._scanned
         sentences = self._sentences()
-        return [Link(target, label, score, sentences.get(i, "")) for i, (_, _, target, label, score) in enumerate(found)]
+        return [
+            Link(target, label, score, sentences.get(i, ""))
+            for i, (_, _, target, label, score) in enumerate(found)
+        ]
 
     @cached_property
     def headings(self) -> list[Heading]:
@@ -109,7 +124,8 @@ class Article:
 
     def _marked(self, marks: bool) -> str:
         """The text with each link replaced by its label, after a mark that carries its number."""
-        out, at = [], 0
+        out = []
+        at = 0
         for i, (start, end, _, label, _) in enumerate(self._scanned[0]):
             if start < at:
                 continue
@@ -135,7 +151,9 @@ def first_words(text: str, n: int) -> str:
 
 
 def scan_links(text: str) -> tuple[list[tuple[int, int, str, str, float | None]], int]:
-    """(start, end, target, label, score) of links to titles, in order; and how many links name none. ``end``: behind a score."""
+    """(start, end, target, label, score) of links to titles, in order; and how many links name
+    none. ``end``: behind a score.
+    """
     found: list[tuple[int, int, str, str, float | None]] = []
     stack: list[int] = []
     other = 0
@@ -157,7 +175,8 @@ def scan_links(text: str) -> tuple[list[tuple[int, int, str, str, float | None]]
             end = token.end()
             after = _SCORE_AFTER.match(text, end) if link[2] is None else None
             if after:
-                link, end = (link[0], link[1], _score(after)), after.end()
+                link = (link[0], link[1], _score(after))
+                end = after.end()
             found.append((start, end, *link))
     return sorted(found), other + len(stack)
 
@@ -172,7 +191,12 @@ def _read(inner: str) -> tuple[str, str, float | None] | None:
     target = _tidy(_ANCHOR.sub("", target))
     if target and not _names_no_article(target):
         target = _tidy(target.lstrip(":"))
-    if not target or _names_no_article(target) or _BAD_TITLE.search(target) or len(target.encode()) > MAX_TITLE_BYTES:
+    if (
+        not target
+        or _names_no_article(target)
+        or _BAD_TITLE.search(target)
+        or len(target.encode()) > MAX_TITLE_BYTES
+    ):
         return None
     return target, label or target, score
 
@@ -197,7 +221,9 @@ def _names_no_article(target: str) -> bool:
     base = word.removesuffix(" talk")
     if base in _NAMESPACES:
         return True
-    return not rest.startswith(" ") and (base in _SHARED_WORDS or (prefix in _LANGUAGES and bool(rest or colon)))
+    return not rest.startswith(" ") and (
+        base in _SHARED_WORDS or (prefix in _LANGUAGES and bool(rest or colon))
+    )
 
 
 def _tidy(text: str) -> str:

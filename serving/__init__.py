@@ -1,1 +1,3 @@
-"""Judge and perplexity scorer behind HTTP, on Ray Serve: wrappers only, whatever is decided is decided in ``llmpedia``."""
+"""Judge and perplexity scorer behind HTTP, on Ray Serve: wrappers only, whatever is decided is
+decided in ``llmpedia``.
+"""

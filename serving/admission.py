@@ -12,7 +12,9 @@ class Gate:
     """``part``: what the requests wait for, in words."""
 
     def __init__(self, part: str, queue: QueueSection) -> None:
-        self._part, self._queue, self._held = part, queue, 0
+        self._part = part
+        self._queue = queue
+        self._held = 0
 
     @asynccontextmanager
     async def held(self) -> AsyncIterator[None]:
@@ -38,7 +40,5 @@ class Gate:
     def full(self, wait_s: int | None = None) -> RefusalError:
         """Told to who comes when too much is asked at once; ``wait_s``: more than the usual wait."""
         wait_s = max(self._queue.retry_after_s, wait_s or 0)
-        message = (
-            f"{self._part}: too much is asked at once (queue.max_queued = {self._queue.max_queued}); ask again in {wait_s} s"
-        )
+        message = f"{self._part}: too much is asked at once (queue.max_queued = {self._queue.max_queued}); ask again in {wait_s} s"
         return RefusalError(503, "over_capacity", message, {"Retry-After": str(wait_s)})

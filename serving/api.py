@@ -14,13 +14,13 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from llmpedia import __version__
-from serving.schemas import Ready
-from serving.chat import add_chat
-from serving.metrics import Counted
 from serving.auth import Guard
+from serving.chat import add_chat
 from serving.dependencies import Parts
 from serving.errors import RefusalError, documented
+from serving.metrics import Counted
 from serving.routes import add_grade, add_perplexity, add_verify
+from serving.schemas import Ready
 from serving.settings import LimitsSection, ServeConfig
 
 _LOOK_AGAIN_S = 2.0
@@ -58,7 +58,9 @@ def _add_probes(api: FastAPI, parts: Parts) -> None:
     async def healthz() -> str:
         return "ok\n"
 
-    @api.get("/readyz", summary="What is served would answer", tags=["probes"], responses={503: {"model": Ready}})
+    @api.get(
+        "/readyz", summary="What is served would answer", tags=["probes"], responses={503: {"model": Ready}}
+    )
     async def readyz(response: Response) -> Ready:
         reasons = await looked.reasons()
         response.status_code = 503 if reasons else 200
@@ -76,20 +78,25 @@ def _add_metrics(api: APIRouter, parts: Parts) -> None:
 
 
 class _Looked:
-    """Whether the parts would answer, asked anew after a while, so that a probe without a key costs them nothing."""
+    """Whether the parts would answer, asked anew after a while, so that a probe without a key costs
+    them nothing.
+    """
 
     def __init__(self, parts: Parts) -> None:
         served = {"judge": parts.judge.engine if parts.judge else None, "perplexity": parts.scorer}
         self._parts = {name: part for name, part in served.items() if part is not None}
         self._lock = asyncio.Lock()
-        self._until, self._reasons = 0.0, dict[str, str]()
+        self._until = 0.0
+        self._reasons = dict[str, str]()
 
     async def reasons(self) -> dict[str, str]:
         """Part to why it would not answer."""
         async with self._lock:
             if time.monotonic() >= self._until:
                 told = await asyncio.gather(*(part.ready() for part in self._parts.values()))
-                self._reasons = {name: why for name, why in zip(self._parts, told, strict=True) if why is not None}
+                self._reasons = {
+                    name: why for name, why in zip(self._parts, told, strict=True) if why is not None
+                }
                 self._until = time.monotonic() + _LOOK_AGAIN_S
         return self._reasons
 

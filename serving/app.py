@@ -1,7 +1,8 @@
-"""The served application: ``serve run serving.app:build config=configs/serve.yaml`` (see ``configs/serve-deploy.yaml``).
+"""The served application: ``serve run serving.app:build config=configs/serve.yaml`` (see
+``configs/serve-deploy.yaml``).
 
-One ingress (HTTP, any number of replicas), a scorer, and the judge's engine where that is vLLM. What is decided, and how, is
-imported from ``llmpedia``, so that it is decided as in batch.
+One ingress (HTTP, any number of replicas), a scorer, and the judge's engine where that is vLLM.
+What is decided, and how, is imported from ``llmpedia``, so that it is decided as in batch.
 """
 
 from typing import Any
@@ -9,19 +10,19 @@ from typing import Any
 from llmpedia.audit.article import verdict_need
 from llmpedia.config.walk import EngineSection
 from llmpedia.engines import vllm_serve
-from llmpedia.engines.preflight import check_context
 from llmpedia.engines.concurrency.client import Permits
+from llmpedia.engines.preflight import check_context
 from llmpedia.errors import ConfigError
 from llmpedia.execution.clients import heed_pauses
 from llmpedia.perplexity.replica import placement
-from serving.api import make_api
-from serving.metrics import Counts, Sample, render
-from serving.engines import DeployedEngine, EndpointEngine
 from serving.admission import Gate
+from serving.api import make_api
 from serving.auth import is_loopback, key_digests
-from serving.judge import ChatEngine, ServedJudge
 from serving.dependencies import Parts
+from serving.engines import DeployedEngine, EndpointEngine
 from serving.errors import RefusalError
+from serving.judge import ChatEngine, ServedJudge
+from serving.metrics import Counts, Sample, render
 from serving.scoring import DeployedScorer, Scorer
 from serving.settings import JudgeSection, PerplexitySection, ServeConfig, load_serve_config
 
@@ -60,7 +61,8 @@ def _engine(config: ServeConfig, engine: EngineSection) -> Any:
 def _scorer(config: ServeConfig, section: PerplexitySection) -> Any:
     from ray import serve
 
-    batching, settings = config.batching, section.config()
+    batching = config.batching
+    settings = section.config()
     deployment = serve.deployment(Scorer).options(
         name="Scorer",
         # Fewer, and batches would never fill.
@@ -113,9 +115,13 @@ class Ingress:
     """One replica of the HTTP side."""
 
     def __init__(self, config_json: str, digests: tuple[str, ...], engine: Any, scorer: Any) -> None:
-        """``digests``: of the API keys. ``engine``, ``scorer``: handles, null where there is no such deployment."""
+        """``digests``: of the API keys. ``engine``, ``scorer``: handles, null where there is no
+        such deployment.
+        """
         self._config = ServeConfig.model_validate_json(config_json)
-        self._digests, self._engine, self._scorer = digests, engine, scorer
+        self._digests = digests
+        self._engine = engine
+        self._scorer = scorer
         self._counts = Counts()
         if self._config.auth.disabled:
             _require_loopback(_host())
@@ -127,7 +133,9 @@ class Ingress:
         scorer = DeployedScorer(self._scorer, gates[1]) if self._scorer is not None else None
         judge = _judge(config.judge, self._engine) if config.judge is not None else None
         model = config.perplexity.engine.model if config.perplexity is not None else None
-        return make_api(config, self._digests, Parts(judge, scorer, model, *gates, self._counts, self._scrape))
+        return make_api(
+            config, self._digests, Parts(judge, scorer, model, *gates, self._counts, self._scrape)
+        )
 
     async def counts(self) -> tuple[str, list[Sample]]:
         """This replica's name and counts."""
@@ -144,7 +152,9 @@ class Ingress:
         try:
             told = await everyone.results_async(timeout_s=_SCRAPE_S, return_exceptions=True)
         except TimeoutError:
-            raise RefusalError(503, "timeout", f"a replica did not tell its counts within {_SCRAPE_S:g} s; ask again") from None
+            raise RefusalError(
+                503, "timeout", f"a replica did not tell its counts within {_SCRAPE_S:g} s; ask again"
+            ) from None
         answered = dict(t for t in told if not isinstance(t, BaseException))
         return render(answered, silent=len(told) - len(answered))
 

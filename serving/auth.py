@@ -1,4 +1,6 @@
-"""What stands before every route: who asks, and how much is sent. Plain ASGI, so that bytes are counted as they come."""
+"""What stands before every route: who asks, and how much is sent. Plain ASGI, so that bytes are
+counted as they come.
+"""
 
 import asyncio
 import hashlib
@@ -11,8 +13,8 @@ import traceback
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from llmpedia.errors import ConfigError
-from serving.metrics import route_of
 from serving.errors import RefusalError
+from serving.metrics import route_of
 from serving.settings import AuthSection, ServeConfig
 
 log = logging.getLogger(__name__)
@@ -23,7 +25,8 @@ _SHORTEST_KEY = 16
 
 
 def key_digests(auth: AuthSection) -> tuple[str, ...]:
-    """SHA-256 of each key, which is all that the application keeps of them; none where they are disabled.
+    """SHA-256 of each key, which is all that the application keeps of them; none where they are
+    disabled.
 
     Raises:
         ConfigError: no key is set, or one that could be guessed or not be sent.
@@ -33,7 +36,9 @@ def key_digests(auth: AuthSection) -> tuple[str, ...]:
     setting = f"auth.keys_env = {auth.keys_env!r}"
     keys = [key for key in map(str.strip, os.environ.get(auth.keys_env, "").split(",")) if key]
     if not keys:
-        raise ConfigError(f"{setting}: this environment variable holds no key; set it, or auth.disabled to true on loopback")
+        raise ConfigError(
+            f"{setting}: this environment variable holds no key; set it, or auth.disabled to true on loopback"
+        )
     for number, key in enumerate(keys, 1):
         if len(key) < _SHORTEST_KEY or not (key.isascii() and key.isprintable() and " " not in key):
             raise ConfigError(
@@ -59,10 +64,14 @@ def is_loopback(host: str | None) -> bool:
 
 
 class Guard:
-    """ASGI middleware: the key, the size of the body; a defect becomes a 500 whose log tells places and no contents."""
+    """ASGI middleware: the key, the size of the body; a defect becomes a 500 whose log tells places
+    and no contents.
+    """
 
     def __init__(self, app: ASGIApp, config: ServeConfig, digests: tuple[str, ...]) -> None:
-        self._app, self._config, self._digests = app, config, digests
+        self._app = app
+        self._config = config
+        self._digests = digests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One connection."""
@@ -84,7 +93,9 @@ class Guard:
             log.error("%s %s: %s at\n%s", scope["method"], route_of(scope), type(e).__name__, _places(e))
             if begun:
                 raise RuntimeError(f"{type(e).__name__} after the answer had begun") from None
-            await RefusalError(500, "internal", "a defect of the server; its log tells where").response()(scope, receive, send)
+            await RefusalError(500, "internal", "a defect of the server; its log tells where").response()(
+                scope, receive, send
+            )
 
     async def _admitted(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = {name.lower(): value for name, value in scope["headers"]}
@@ -107,15 +118,21 @@ class Guard:
             raise RefusalError(401, "unauthorized", message, {"WWW-Authenticate": "Bearer"})
 
     def _require_loopback(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
-        """The client is on this machine, and asked for it by name: a web page whose name was rebound to it did not."""
+        """The client is on this machine, and asked for it by name: a web page whose name was
+        rebound to it did not.
+        """
         client = scope.get("client")
         asked = headers.get(b"host", b"").decode("latin-1")
         name = asked.rpartition(":")[0] if not asked.endswith("]") and ":" in asked else asked
         if not (client and is_loopback(client[0]) and is_loopback(name.strip("[]"))):
-            raise RefusalError(403, "forbidden", "API keys are disabled (auth.disabled), so only loopback is served")
+            raise RefusalError(
+                403, "forbidden", "API keys are disabled (auth.disabled), so only loopback is served"
+            )
 
     async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
-        most, parts, size = self._config.limits.body_bytes, [], 0
+        most = self._config.limits.body_bytes
+        parts = []
+        size = 0
         told = headers.get(b"content-length", b"")
         if told.isdigit() and (len(told) > 18 or int(told) > most):
             raise self._too_large()
@@ -124,7 +141,9 @@ class Guard:
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise RefusalError(400, "invalid_request", "the connection closed before the body had come")
+                        raise RefusalError(
+                            400, "invalid_request", "the connection closed before the body had come"
+                        )
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
                     if size > most:
@@ -137,7 +156,9 @@ class Guard:
     def _too_large(self) -> RefusalError:
         most = self._config.limits.body_bytes
         return RefusalError(
-            413, "too_large", f"the body is larger than {most} bytes (limits.body_bytes); send fewer items a request"
+            413,
+            "too_large",
+            f"the body is larger than {most} bytes (limits.body_bytes); send fewer items a request",
         )
 
 

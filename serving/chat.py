@@ -7,16 +7,19 @@ from fastapi import APIRouter
 from pydantic import Field, field_validator, model_validator
 from starlette.responses import Response
 
-from serving.schemas import Asked
-from serving.judge import chat_request
 from serving.dependencies import Parts
 from serving.errors import RefusalError, documented
+from serving.judge import chat_request
 from serving.routes import PROBLEMS
+from serving.schemas import Asked
 from serving.settings import LimitsSection
 
 _Stop = Annotated[str, Field(min_length=1, max_length=64)]
 _FORM = {"type": "object", "properties": {"choices": {"type": "array"}}, "required": ["choices"]}
-_WHOLE = {"description": "The engine's answer, in the form of OpenAI", "content": {"application/json": {"schema": _FORM}}}
+_WHOLE = {
+    "description": "The engine's answer, in the form of OpenAI",
+    "content": {"application/json": {"schema": _FORM}},
+}
 _ANSWERS: dict[int | str, dict[str, Any]] = {**PROBLEMS, **documented(404), 200: _WHOLE}
 _SAMPLING = ("temperature", "top_p", "max_tokens", "frequency_penalty", "presence_penalty", "seed", "stop")
 
@@ -52,7 +55,9 @@ def add_chat(api: APIRouter, limits: LimitsSection, parts: Parts) -> None:
         content: Annotated[str, Field(max_length=limits.evidence_chars)]
 
     class ChatRequest(Asked):
-        """A chat. ``model``: one that this server names, null for its judge's; one choice, and not streamed."""
+        """A chat. ``model``: one that this server names, null for its judge's; one choice, and not
+        streamed.
+        """
 
         model: Annotated[str | None, Field(max_length=256)] = None
         messages: Annotated[list[Message], Field(min_length=1, max_length=limits.messages)]
@@ -74,15 +79,23 @@ def add_chat(api: APIRouter, limits: LimitsSection, parts: Parts) -> None:
                 raise ValueError("answers are not streamed here; leave it out")
             return value
 
-    @api.post("/v1/chat/completions", summary="Passed to the judge's engine", responses=_ANSWERS, tags=["judge"])
+    @api.post(
+        "/v1/chat/completions", summary="Passed to the judge's engine", responses=_ANSWERS, tags=["judge"]
+    )
     async def chat(body: ChatRequest) -> Response:
         judge = parts.require_judge()
         model = body.model or judge.models()[0]
         if model not in judge.models():
-            raise RefusalError(404, "invalid_request", f"model: only {', '.join(judge.models())} can be asked here")
+            raise RefusalError(
+                404, "invalid_request", f"model: only {', '.join(judge.models())} can be asked here"
+            )
         messages = tuple((m.role, m.content) for m in body.messages)
         request = chat_request(model, messages, {k: getattr(body, k) for k in _SAMPLING})
-        bound = body.response_format.model_dump(by_alias=True, exclude_none=True) if body.response_format else None
+        bound = (
+            body.response_format.model_dump(by_alias=True, exclude_none=True)
+            if body.response_format
+            else None
+        )
         async with parts.judge_gate.held():
             answer = await judge.chat(request, bound)
         return _passed_on(answer)
@@ -95,5 +108,7 @@ def _passed_on(answer: dict[str, Any]) -> Response:
             raise ValueError("choices: not a list")
         text = json.dumps(answer, ensure_ascii=False, allow_nan=False)
     except (KeyError, ValueError) as e:
-        raise RefusalError(502, "engine", f"the engine's answer is no chat completion ({type(e).__name__})") from e
+        raise RefusalError(
+            502, "engine", f"the engine's answer is no chat completion ({type(e).__name__})"
+        ) from e
     return Response(text.encode(errors="replace"), media_type="application/json")

@@ -3,16 +3,17 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from serving.metrics import Counts
 from serving.admission import Gate
-from serving.judge import ServedJudge
 from serving.errors import RefusalError
+from serving.judge import ServedJudge
+from serving.metrics import Counts
 from serving.scoring import QuestionScorer
 
 
 @dataclass(frozen=True)
 class Parts:
-    """``judge``, ``scorer``: null where they are not served, each with its gate. ``model``: that the scorer scores by.
+    """``judge``, ``scorer``: null where they are not served, each with its gate. ``model``: that
+    the scorer scores by.
 
     ``scrape``: the text of ``/metrics``.
     """

@@ -1,4 +1,6 @@
-"""The two places a served judge's engine can be: any OpenAI-compatible endpoint, or vLLM in the same application."""
+"""The two places a served judge's engine can be: any OpenAI-compatible endpoint, or vLLM in the
+same application.
+"""
 
 import asyncio
 import dataclasses
@@ -87,7 +89,8 @@ def _bound(response_format: dict[str, Any] | None) -> str | None:
 
 def _as_chat(model: str, completion: Completion) -> dict[str, Any]:
     message = {"role": "assistant", "content": completion.text}
-    prompt, answer = completion.prompt_tokens, completion.completion_tokens
+    prompt = completion.prompt_tokens
+    answer = completion.completion_tokens
     assert prompt is not None and answer is not None  # our own engine tells both
     return {
         "id": f"chatcmpl-{uuid.uuid4().hex}",

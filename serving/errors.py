@@ -8,25 +8,44 @@ from pydantic import BaseModel, ConfigDict
 from starlette.responses import Response
 
 Kind = Literal[
-    "unauthorized", "forbidden", "invalid_request", "too_large", "over_capacity", "timeout", "not_served", "engine", "internal"
+    "unauthorized",
+    "forbidden",
+    "invalid_request",
+    "too_large",
+    "over_capacity",
+    "timeout",
+    "not_served",
+    "engine",
+    "internal",
 ]
 
 
 class RefusalError(Exception):
-    """``kind`` and ``message`` go to the client, as the body ``{"error": {"type": ..., "message": ...}}``."""
+    """``kind`` and ``message`` go to the client, as the body ``{"error": {"type": ..., "message":
+    ...}}``.
+    """
 
-    def __init__(self, status: int, kind: Kind, message: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, status: int, kind: Kind, message: str, headers: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(message)
-        self.status, self.kind, self.message, self.headers = status, kind, message, dict(headers or {})
+        self.status = status
+        self.kind = kind
+        self.message = message
+        self.headers = dict(headers or {})
 
     def response(self) -> Response:
         """As it is sent."""
-        body = json.dumps({"error": {"type": self.kind, "message": self.message}}, ensure_ascii=False).encode(errors="replace")
+        body = json.dumps({"error": {"type": self.kind, "message": self.message}}, ensure_ascii=False).encode(
+            errors="replace"
+        )
         return Response(body, self.status, self.headers, media_type="application/json")
 
 
 class Why(BaseModel):
-    """Why a request was not served. ``type``: its kind; ``message``: one line, with the limit or setting that it met."""
+    """Why a request was not served. ``type``: its kind; ``message``: one line, with the limit or
+    setting that it met.
+    """
 
     model_config = ConfigDict(extra="forbid")
 

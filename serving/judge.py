@@ -1,4 +1,6 @@
-"""The judge behind the routes: the stages of audit and probe over an engine, without a journal, within a request's time."""
+"""The judge behind the routes: the stages of audit and probe over an engine, without a journal,
+within a request's time.
+"""
 
 import asyncio
 import json
@@ -42,10 +44,14 @@ class ChatEngine(Engine, Protocol):
 
 
 class Passing:
-    """Answers requests of stages and keeps nothing. A failure is told in the durable client's words (``engines.client``)."""
+    """Answers requests of stages and keeps nothing. A failure is told in the durable client's words
+    (``engines.client``).
+    """
 
     def __init__(self, engine: Engine, retries: RetriesSection, permits: Permits) -> None:
-        self._engine, self._retries, self._permits = engine, retries, permits
+        self._engine = engine
+        self._retries = retries
+        self._permits = permits
 
     async def complete(self, request: Request) -> Completion:
         """See :class:`~llmpedia.stages.Completer`.
@@ -70,11 +76,16 @@ class Passing:
                 async with self._permits.slot():
                     return await call()
             except TransientError as e:
-                last, wait_s = e, wait_before_retry(e, attempt, self._retries)
+                last = e
+                wait_s = wait_before_retry(e, attempt, self._retries)
             except EngineError as e:
                 log.error("%s", e)
-                raise RefusalError(502, "engine", "the engine refuses this server; its operator finds why in the log") from e
-            if attempt + 1 == self._retries.attempts or (last.rate_limited and wait_s > self._retries.max_wait_s):
+                raise RefusalError(
+                    502, "engine", "the engine refuses this server; its operator finds why in the log"
+                ) from e
+            if attempt + 1 == self._retries.attempts or (
+                last.rate_limited and wait_s > self._retries.max_wait_s
+            ):
                 break
             await asyncio.sleep(min(wait_s, self._retries.max_wait_s))
         if last.rate_limited:
@@ -87,9 +98,11 @@ class ServedJudge:
     """What verify, grade and chat are answered by."""
 
     def __init__(self, section: JudgeSection, engine: ChatEngine, permits: Permits) -> None:
-        self.section, self.engine = section, engine
+        self.section = section
+        self.engine = engine
         self._client = Passing(engine, section.retries, permits)
-        self._judge, self._grade = Judge(section.judging()), Grade(section.grading())
+        self._judge = Judge(section.judging())
+        self._grade = Grade(section.grading())
 
     async def verify(self, subject: str, claims: tuple[str, ...], evidence: Evidence) -> list[Row]:
         """A verdict row a claim, as an audit writes it."""
@@ -111,7 +124,11 @@ class ServedJudge:
 
     def models(self) -> list[str]:
         """Models that may be asked: the engine's and the stages' own."""
-        return list(dict.fromkeys([self.section.engine.model, *(s.model for s in self.section.stages.values() if s.model)]))
+        return list(
+            dict.fromkeys(
+                [self.section.engine.model, *(s.model for s in self.section.stages.values() if s.model)]
+            )
+        )
 
 
 def chat_request(model: str, messages: tuple[tuple[str, str], ...], sampling: dict[str, Any]) -> Request:

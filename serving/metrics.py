@@ -1,7 +1,8 @@
 """The application's own counters, as Prometheus text.
 
-Every ingress replica counts for itself; ``/metrics`` on any of them asks all of them and labels each series with its replica.
-So a sum over ``replica`` is the whole, and a replica that goes takes its series with it instead of turning a sum back.
+Every ingress replica counts for itself; ``/metrics`` on any of them asks all of them and labels
+each series with its replica. So a sum over ``replica`` is the whole, and a replica that goes takes
+its series with it instead of turning a sum back.
 """
 
 import time
@@ -12,11 +13,25 @@ from collections.abc import Iterable
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 BUCKETS_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
-ROUTES = ("/v1/verify", "/v1/grade", "/v1/perplexity", "/v1/chat/completions", "/metrics", "/healthz", "/readyz")
+ROUTES = (
+    "/v1/verify",
+    "/v1/grade",
+    "/v1/perplexity",
+    "/v1/chat/completions",
+    "/metrics",
+    "/healthz",
+    "/readyz",
+)
 _HELP = {
     "llmpedia_requests_total": ("counter", "Requests by route and HTTP status; 499: the client went away."),
-    "llmpedia_refused_total": ("counter", "Requests refused, by route and status: keys, limits, capacity, deadline."),
-    "llmpedia_results_total": ("counter", "What was decided: a verdict a claim, an outcome a response, scored or not an answer."),
+    "llmpedia_refused_total": (
+        "counter",
+        "Requests refused, by route and status: keys, limits, capacity, deadline.",
+    ),
+    "llmpedia_results_total": (
+        "counter",
+        "What was decided: a verdict a claim, an outcome a response, scored or not an answer.",
+    ),
     "llmpedia_in_flight": ("gauge", "Requests being served."),
     "llmpedia_request_seconds": ("histogram", "Time until the answer was sent, by route."),
 }
@@ -62,7 +77,10 @@ class Counts:
             found.append(("llmpedia_requests_total", labels, n))
             if status in _REFUSED:
                 found.append(("llmpedia_refused_total", labels, n))
-        found += [("llmpedia_results_total", {"route": r, "outcome": o}, n) for (r, o), n in sorted(self._results.items())]
+        found += [
+            ("llmpedia_results_total", {"route": r, "outcome": o}, n)
+            for (r, o), n in sorted(self._results.items())
+        ]
         for route, times in sorted(self._times.items()):
             below = 0
             for bound, n in zip([*map(str, BUCKETS_S), "+Inf"], times, strict=True):
@@ -96,14 +114,16 @@ class Counted:
     """ASGI middleware, the outermost: whatever is answered is counted."""
 
     def __init__(self, app: ASGIApp, counts: Counts) -> None:
-        self._app, self._counts = app, counts
+        self._app = app
+        self._counts = counts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One connection."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started, status = time.monotonic(), _GONE
+        started = time.monotonic()
+        status = _GONE
 
         async def noted(message: Message) -> None:
             nonlocal status

@@ -10,6 +10,8 @@ from llmpedia.audit.evidence import Evidence, Outcome, Source, Tier
 from llmpedia.errors import InputError
 from llmpedia.perplexity.scores import Question, QuestionScore
 from llmpedia.probe.benchmark.grade import Response
+from serving.dependencies import Parts
+from serving.errors import RefusalError, documented
 from serving.schemas import (
     Asked,
     ClaimVerdict,
@@ -21,8 +23,6 @@ from serving.schemas import (
     ScoredItem,
     Verified,
 )
-from serving.dependencies import Parts
-from serving.errors import RefusalError, documented
 from serving.settings import LimitsSection
 
 PROBLEMS = documented(400, 401, 403, 413, 422, 501, 502, 503, 504)
@@ -32,7 +32,8 @@ _TEXT = r"\S"  # something but white space
 
 def add_verify(api: APIRouter, limits: LimitsSection, parts: Parts) -> None:
     """``POST /v1/verify``."""
-    short, text = Field(max_length=limits.text_chars), Field(max_length=limits.text_chars, pattern=_TEXT)
+    short = Field(max_length=limits.text_chars)
+    text = Field(max_length=limits.text_chars, pattern=_TEXT)
 
     class EvidenceText(Asked):
         """One source: a title or a URL, and its text."""
@@ -64,7 +65,9 @@ def add_verify(api: APIRouter, limits: LimitsSection, parts: Parts) -> None:
             rows = await judge.verify(body.subject, tuple(body.claims), evidence)
         parts.counts.results("/v1/verify", (row["verdict"] for row in rows))
         kept = ClaimVerdict.model_fields.keys() - {"claim"}
-        verdicts = [ClaimVerdict(claim=body.claims[row["claim"]], **{k: row[k] for k in kept}) for row in rows]
+        verdicts = [
+            ClaimVerdict(claim=body.claims[row["claim"]], **{k: row[k] for k in kept}) for row in rows
+        ]
         return Verified(subject=body.subject, tier=body.tier, verdicts=verdicts)
 
 
@@ -93,7 +96,11 @@ def add_grade(api: APIRouter, limits: LimitsSection, parts: Parts) -> None:
         grading = graded.grading
         if grading is None:
             return GradedResponse(
-                outcome=None, accounts=[], contradictions=[], error=graded.error, error_stage=graded.error_stage
+                outcome=None,
+                accounts=[],
+                contradictions=[],
+                error=graded.error,
+                error_stage=graded.error_stage,
             )
         words = grading.evidence or ("",) * len(grading.covered)
         accounts = zip(body.accounts, grading.covered, words, strict=True)
@@ -114,7 +121,8 @@ def add_perplexity(api: APIRouter, limits: LimitsSection, parts: Parts) -> None:
 
         question: Annotated[str, Field(max_length=limits.text_chars, pattern=_TEXT)]
         answers: Annotated[
-            list[Annotated[str, Field(max_length=limits.text_chars)]], Field(min_length=1, max_length=limits.answers)
+            list[Annotated[str, Field(max_length=limits.text_chars)]],
+            Field(min_length=1, max_length=limits.answers),
         ]
 
     class PerplexityRequest(Asked):
@@ -123,12 +131,16 @@ def add_perplexity(api: APIRouter, limits: LimitsSection, parts: Parts) -> None:
         items: Annotated[list[Item], Field(min_length=1, max_length=limits.items)]
         per_token: bool = False
 
-    @api.post("/v1/perplexity", summary="Conditional answer perplexity", responses=PROBLEMS, tags=["perplexity"])
+    @api.post(
+        "/v1/perplexity", summary="Conditional answer perplexity", responses=PROBLEMS, tags=["perplexity"]
+    )
     async def perplexity(body: PerplexityRequest) -> Scored:
         scorer = parts.require_scorer()
         async with parts.scorer_gate.held():
             scores = await scorer.score([Question(i.question, tuple(i.answers)) for i in body.items])
-        parts.counts.results("/v1/perplexity", ("not_scored" if a.error else "scored" for s in scores for a in s.answers))
+        parts.counts.results(
+            "/v1/perplexity", ("not_scored" if a.error else "scored" for s in scores for a in s.answers)
+        )
         return Scored(model=parts.model, items=[_item(score, body.per_token) for score in scores])
 
 
@@ -136,8 +148,11 @@ def _item(score: QuestionScore, per_token: bool) -> ScoredItem:
     fields = ScoredAnswer.model_fields.keys() - {"logprobs"}
     answers = [
         ScoredAnswer(
-            **{k: getattr(a, k) for k in fields}, logprobs=list(a.logprobs) if per_token and a.logprobs is not None else None
+            **{k: getattr(a, k) for k in fields},
+            logprobs=list(a.logprobs) if per_token and a.logprobs is not None else None,
         )
         for a in score.answers
     ]
-    return ScoredItem(ppl=score.ppl, best_ppl=score.best_ppl, worst_ppl=score.worst_ppl, error=score.error, answers=answers)
+    return ScoredItem(
+        ppl=score.ppl, best_ppl=score.best_ppl, worst_ppl=score.worst_ppl, error=score.error, answers=answers
+    )

@@ -1,4 +1,6 @@
-"""What the routes answer. What they are asked is beside each route, since its limits are those of the settings."""
+"""What the routes answer. What they are asked is beside each route, since its limits are those of
+the settings.
+"""
 
 from typing import Annotated, Literal
 
@@ -11,7 +13,9 @@ from llmpedia.probe.benchmark.grade import Outcome
 
 
 class Asked(BaseModel):
-    """Base of request bodies: no unknown keys, no silent conversion, and no error that repeats what was sent."""
+    """Base of request bodies: no unknown keys, no silent conversion, and no error that repeats what
+    was sent.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True, hide_input_in_errors=True, allow_inf_nan=False)
 
@@ -23,7 +27,8 @@ class Told(BaseModel):
 
 
 class ClaimVerdict(Told):
-    """One claim. ``verdict`` not_adjudicated: the judge failed, which ``reason`` tells, and nothing follows for the claim.
+    """One claim. ``verdict`` not_adjudicated: the judge failed, which ``reason`` tells, and nothing
+    follows for the claim.
 
     ``coerced``: the judge said refuted, but explained it by the evidence's silence.
     """
@@ -61,7 +66,9 @@ class Contradicting(Told):
 
 
 class GradedResponse(Told):
-    """``outcome`` null: not graded, ``error`` tells why: the response is none (closed_book), or the judge failed (grade)."""
+    """``outcome`` null: not graded, ``error`` tells why: the response is none (closed_book), or the
+    judge failed (grade).
+    """
 
     outcome: Outcome | None
     accounts: list[GradedAccount]
@@ -71,7 +78,9 @@ class GradedResponse(Told):
 
 
 class ScoredAnswer(Told):
-    """One answer. Natural logarithms; ``nll`` is their mean over the answer's tokens. ``error`` set: not scored, numbers null."""
+    """One answer. Natural logarithms; ``nll`` is their mean over the answer's tokens. ``error``
+    set: not scored, numbers null.
+    """
 
     context_tokens: int | None
     tokens: int | None
@@ -86,7 +95,9 @@ class ScoredAnswer(Told):
 
 
 class ScoredItem(Told):
-    """One question: ``ppl`` is the exponential of the mean of its answers' ``nll``; null unless every answer was scored."""
+    """One question: ``ppl`` is the exponential of the mean of its answers' ``nll``; null unless
+    every answer was scored.
+    """
 
     ppl: float | None
     best_ppl: float | None

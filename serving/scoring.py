@@ -1,4 +1,6 @@
-"""The scorer behind its route: a deployment that works on several requests at once, and the side that asks it."""
+"""The scorer behind its route: a deployment that works on several requests at once, and the side
+that asks it.
+"""
 
 import asyncio
 import json
@@ -9,8 +11,8 @@ from typing import Any, Protocol
 from llmpedia.engines.vllm_serve import answer_of
 from llmpedia.perplexity.replica import ScorerReplica
 from llmpedia.perplexity.scores import AnswerScore, Question, QuestionScore
-from serving.engines import unready
 from serving.admission import Gate
+from serving.engines import unready
 from serving.errors import RefusalError
 from serving.settings import BatchingSection
 
@@ -34,7 +36,9 @@ class QuestionScorer(Protocol):
 
 
 class Scorer(ScorerReplica):
-    """One scorer. Questions that wait are scored together, and those of a request that has been given up not at all."""
+    """One scorer. Questions that wait are scored together, and those of a request that has been
+    given up not at all.
+    """
 
     def __init__(self, config_json: str, batching_json: str) -> None:
         from ray import serve
@@ -42,7 +46,9 @@ class Scorer(ScorerReplica):
         super().__init__(config_json)
         batching = BatchingSection.model_validate_json(batching_json)
         together = serve.batch(
-            max_batch_size=batching.questions, batch_wait_timeout_s=batching.wait_s, max_concurrent_batches=batching.batches
+            max_batch_size=batching.questions,
+            batch_wait_timeout_s=batching.wait_s,
+            max_concurrent_batches=batching.batches,
         )
         self._batched = together(self._together)
 
@@ -58,10 +64,13 @@ class Scorer(ScorerReplica):
 
 
 class DeployedScorer:
-    """The scorer's deployment in this application. A request whose replica dies is put once more, to another."""
+    """The scorer's deployment in this application. A request whose replica dies is put once more,
+    to another.
+    """
 
     def __init__(self, handle: Any, gate: Gate) -> None:
-        self._handle, self._gate = handle, gate
+        self._handle = handle
+        self._gate = gate
 
     async def score(self, questions: Sequence[Question]) -> list[QuestionScore]:
         """See :class:`QuestionScorer`."""
@@ -79,11 +88,16 @@ class DeployedScorer:
             raise self._gate.full() from None
         except (RayActorError, DeploymentUnavailableError) as e:
             raise RefusalError(
-                503, "engine", f"no scorer answers ({type(e).__name__}); ask again later", {"Retry-After": "5"}
+                503,
+                "engine",
+                f"no scorer answers ({type(e).__name__}); ask again later",
+                {"Retry-After": "5"},
             ) from e
         if isinstance(told, dict):
             log.error("%s", told["fatal"])
-            raise RefusalError(502, "engine", "the scorer's model answers nobody; the operator finds why in the log")
+            raise RefusalError(
+                502, "engine", "the scorer's model answers nobody; the operator finds why in the log"
+            )
         return [_read(row) for row in told]
 
     async def ready(self) -> str | None:
@@ -93,6 +107,7 @@ class DeployedScorer:
 
 def _read(row: dict[str, Any]) -> QuestionScore:
     answers = tuple(
-        AnswerScore(**{**a, "logprobs": None if a["logprobs"] is None else tuple(a["logprobs"])}) for a in row["answers"]
+        AnswerScore(**{**a, "logprobs": None if a["logprobs"] is None else tuple(a["logprobs"])})
+        for a in row["answers"]
     )
     return QuestionScore(**{**row, "answers": answers})

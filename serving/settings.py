@@ -8,8 +8,16 @@ from typing import Annotated, Any, Self
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from llmpedia.audit.settings import JudgingConfig, JudgingSection
-from llmpedia.config.walk import EngineSection, JobConfig, Positive, RetriesSection, Section, StageName, StageSection
 from llmpedia.config.files import load_mapping, parse_as
+from llmpedia.config.walk import (
+    EngineSection,
+    JobConfig,
+    Positive,
+    RetriesSection,
+    Section,
+    StageName,
+    StageSection,
+)
 from llmpedia.errors import ConfigError
 from llmpedia.perplexity.settings import PerplexityConfig, PromptSection, ScorerSection
 from llmpedia.probe.settings.base import GradingSection, ProbeConfig
@@ -21,7 +29,8 @@ _JUDGING = ("verdict", "grade")
 class AuthSection(Section):
     """Who may ask. ``keys_env``: environment variable with one key or several, separated by commas.
 
-    ``disabled``: anybody may; the application then starts on loopback only, and answers to loopback only.
+    ``disabled``: anybody may; the application then starts on loopback only, and answers to loopback
+    only.
     """
 
     keys_env: Annotated[str, Field(min_length=1)] = "LLMPEDIA_SERVE_KEYS"
@@ -29,7 +38,9 @@ class AuthSection(Section):
 
 
 class LimitsSection(Section):
-    """The most that one request may hold. ``text_chars``: of any text but evidence; ``completion_tokens``: of a chat answer."""
+    """The most that one request may hold. ``text_chars``: of any text but evidence;
+    ``completion_tokens``: of a chat answer.
+    """
 
     body_bytes: Annotated[int, Field(ge=1024)] = 2_000_000
     items: Positive = 64
@@ -44,9 +55,11 @@ class LimitsSection(Section):
 
 
 class QueueSection(Section):
-    """What one ingress replica holds at once, for the judge and for the scorer each; one request more is refused with 503.
+    """What one ingress replica holds at once, for the judge and for the scorer each; one request
+    more is refused with 503.
 
-    ``timeout_s``: a request's whole time, then 504. ``retry_after_s``: what refused clients are told to wait.
+    ``timeout_s``: a request's whole time, then 504. ``retry_after_s``: what refused clients are
+    told to wait.
     """
 
     max_queued: Positive = 64
@@ -55,10 +68,12 @@ class QueueSection(Section):
 
 
 class BatchingSection(Section):
-    """Questions that the scorer works on together, of whatever requests: as many as there are after ``wait_s``.
+    """Questions that the scorer works on together, of whatever requests: as many as there are after
+    ``wait_s``.
 
-    ``batches``: at a time; while the model works on one the next is tokenized, so two keep it busy. A batch that has begun is
-    finished although nobody waits for it any more, so its size is also what an abandoned request can cost.
+    ``batches``: at a time; while the model works on one the next is tokenized, so two keep it busy.
+    A batch that has begun is finished although nobody waits for it any more, so its size is also
+    what an abandoned request can cost.
     """
 
     questions: Positive = 16
@@ -67,9 +82,11 @@ class BatchingSection(Section):
 
 
 class ReplicasSection(Section):
-    """Processes. ``ingress``: ``[least, most]``; judge and scorer have theirs in ``engine.replicas``.
+    """Processes. ``ingress``: ``[least, most]``; judge and scorer have theirs in
+    ``engine.replicas``.
 
-    ``ingress_load``, ``scorer_load``: requests a replica above which more are started (a judge's: ``engine.sequences``).
+    ``ingress_load``, ``scorer_load``: requests a replica above which more are started (a judge's:
+    ``engine.sequences``).
     ``upscale_s``, ``downscale_s``: how long there must be more or fewer of them.
     """
 
@@ -92,7 +109,8 @@ class ReplicasSection(Section):
 
 
 class JudgeSection(Section):
-    """The judge of verify and grade, and what chat is passed to. The keys are those of an audit and of a probe.
+    """The judge of verify and grade, and what chat is passed to. The keys are those of an audit and
+    of a probe.
 
     ``engine.concurrency``: requests of one ingress replica to the engine at once.
     """
@@ -107,7 +125,9 @@ class JudgeSection(Section):
     @model_validator(mode="after")
     def _possible(self) -> Self:
         if self.engine.kind not in ("openai", "vllm"):
-            raise ValueError(f"engine.kind: {self.engine.kind!r}: a served judge answers at once; use openai or vllm")
+            raise ValueError(
+                f"engine.kind: {self.engine.kind!r}: a served judge answers at once; use openai or vllm"
+            )
         strange = set(self.stages) - set(_JUDGING)
         if strange:
             raise ValueError(f"stages.{min(strange)}: is not served; use {' or '.join(_JUDGING)}")
@@ -117,13 +137,19 @@ class JudgeSection(Section):
 
     def judging(self) -> JudgingConfig:
         """As an audit is told."""
-        audit = JudgingSection(evidence_chars=self.evidence_chars, passage_words=self.passage_words, examples=self.examples)
-        return JudgingConfig(engine=self.engine, stages=self._stages("verdict"), retries=self.retries, audit=audit)
+        audit = JudgingSection(
+            evidence_chars=self.evidence_chars, passage_words=self.passage_words, examples=self.examples
+        )
+        return JudgingConfig(
+            engine=self.engine, stages=self._stages("verdict"), retries=self.retries, audit=audit
+        )
 
     def grading(self) -> ProbeConfig:
         """As a probe is told."""
         grading = GradingSection(examples=self.examples)
-        return ProbeConfig(engine=self.engine, stages=self._stages("grade"), retries=self.retries, grading=grading)
+        return ProbeConfig(
+            engine=self.engine, stages=self._stages("grade"), retries=self.retries, grading=grading
+        )
 
     def _stages(self, name: StageName) -> dict[StageName, StageSection]:
         return {name: self.stages[name]} if name in self.stages else {}
@@ -144,7 +170,9 @@ class PerplexitySection(Section):
 
     def config(self) -> PerplexityConfig:
         """As a scoring job is told."""
-        return PerplexityConfig(engine=self.engine, prompt=self.prompt, scorer=self.scorer, retries=self.retries)
+        return PerplexityConfig(
+            engine=self.engine, prompt=self.prompt, scorer=self.scorer, retries=self.retries
+        )
 
 
 def _checked(made: Callable[[], JobConfig]) -> None:
@@ -176,7 +204,8 @@ class ServeConfig(Section):
 def load_serve_config(args: Mapping[str, Any]) -> ServeConfig:
     """What ``serve run serving.app:build config=FILE a.b=c ...`` gives.
 
-    ``revision``: any value; Serve reads a changed file anew only if the arguments differ from those of the last time.
+    ``revision``: any value; Serve reads a changed file anew only if the arguments differ from those
+    of the last time.
 
     Raises:
         ConfigError: one line; nothing has been started.
@@ -185,5 +214,7 @@ def load_serve_config(args: Mapping[str, Any]) -> ServeConfig:
     if not isinstance(path, str):
         raise ConfigError("config: missing; serve run serving.app:build config=configs/serve.yaml")
     settings = {key: value for key, value in args.items() if key not in ("config", "revision")}
-    overrides = [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in settings.items()]
+    overrides = [
+        f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in settings.items()
+    ]
     return parse_as(ServeConfig, load_mapping(Path(path), overrides), path)

@@ -12,7 +12,18 @@ xgrammar = pytest.importorskip("xgrammar")
 
 MODEL = Path(os.path.expanduser("~/.cache/llmpedia/smollm2-135m-instruct"))
 HEADINGS = ["Early life", "Works"]
-ODD_NAMES = ['The "Old" Man', "C:\\new\\dir", 'Back\\"slash', "\\n", "O'Neill", "Łódź", "दिल्ली", "القاهرة", "🎉", "# no comment"]
+ODD_NAMES = [
+    'The "Old" Man',
+    "C:\\new\\dir",
+    'Back\\"slash',
+    "\\n",
+    "O'Neill",
+    "Łódź",
+    "दिल्ली",
+    "القاهرة",
+    "🎉",
+    "# no comment",
+]
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +40,9 @@ def compiler():
 @pytest.fixture(scope="module")
 def accepts(compiler):
     def check(text, subject="Ada", headings=tuple(HEADINGS), links=2, words=100):
-        matcher = xgrammar.GrammarMatcher(compiler.compile_grammar(wikitext_grammar(subject, list(headings), links, words)))
+        matcher = xgrammar.GrammarMatcher(
+            compiler.compile_grammar(wikitext_grammar(subject, list(headings), links, words))
+        )
         return matcher.accept_string(text) and matcher.is_completed()
 
     return check
@@ -37,7 +50,9 @@ def accepts(compiler):
 
 def write(subject="Ada", headings=tuple(HEADINGS), links=2, prose="was known at the time in"):
     paragraph = " and ".join(f"{prose} [[Place {i}]]" for i in range(links)) + " in the end."
-    return f"'''{subject}''' {paragraph}" + "".join(f"\n\n== {heading} ==\n{paragraph}" for heading in headings)
+    return f"'''{subject}''' {paragraph}" + "".join(
+        f"\n\n== {heading} ==\n{paragraph}" for heading in headings
+    )
 
 
 GOOD = write()
@@ -87,7 +102,9 @@ def test_heading_is_matched_to_the_letter(accepts, name):
     assert not accepts(write(headings=[name[1:], "Works"]), headings=[name, "Works"])
 
 
-@pytest.mark.parametrize("name", ["New York (state)", "9th Street", "St. Mary-le-Bow", "Smith, J. (2)", "A.B. Co", "UN2"])
+@pytest.mark.parametrize(
+    "name", ["New York (state)", "9th Street", "St. Mary-le-Bow", "Smith, J. (2)", "A.B. Co", "UN2"]
+)
 def test_titles_of_many_shapes_may_be_linked(accepts, name):
     assert accepts(GOOD.replace("Place 0", name))
 

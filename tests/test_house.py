@@ -23,7 +23,13 @@ FORBIDDEN = {
     "materialize": ["audit", "probe", "rehearsal", "grid", *CLI],
     "audit": ["materialize", "probe", "analysis", "rehearsal", "grid", *CLI],
     "grid": ["rehearsal", "site", *CLI],
-    "probe": ["materialize", "analysis", "rehearsal", "grid", *CLI],  # its web check stands on the audit's search, pages, guards
+    "probe": [
+        "materialize",
+        "analysis",
+        "rehearsal",
+        "grid",
+        *CLI,
+    ],  # its web check stands on the audit's search, pages, guards
     "analysis": ["rehearsal", "grid", *CLI],
     "site": ["materialize", "rehearsal", "grid", *CLI],
 }
@@ -75,7 +81,9 @@ def test_importing_everything_loads_nothing_heavy():
 def test_no_layer_imports_an_upper_one(name):
     files = [p for p in FILES if unit(module(p)) == name]
     assert files, f"{name} is gone: correct this test"
-    wrong = [f"{module(p)} imports {m}" for p in files for m in sorted(imports(p)) if unit(m) in FORBIDDEN[name]]
+    wrong = [
+        f"{module(p)} imports {m}" for p in files for m in sorted(imports(p)) if unit(m) in FORBIDDEN[name]
+    ]
     assert wrong == []
 
 
@@ -97,4 +105,6 @@ def test_nine_of_ten_functions_are_within_40_lines():
 
 
 def test_no_module_is_called_utils():
-    assert [p for p in FILES + SERVING if {"utils", "util", "helpers", "misc"} & {p.stem, p.parent.name}] == []
+    assert [
+        p for p in FILES + SERVING if {"utils", "util", "helpers", "misc"} & {p.stem, p.parent.name}
+    ] == []

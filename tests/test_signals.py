@@ -1,4 +1,6 @@
-"""SIGTERM is taken as Ctrl-C at any moment of a command: exit code 130, one line, and the same command resumes."""
+"""SIGTERM is taken as Ctrl-C at any moment of a command: exit code 130, one line, and the same
+command resumes.
+"""
 
 import signal
 import subprocess
@@ -6,6 +8,7 @@ import sys
 import time
 
 import pytest
+
 from tests.support.harness import ENV, fingerprint, start_driver, write_config
 
 SLEEPER = """
@@ -27,7 +30,9 @@ sys.exit(cli.main(["materialize", "x.yaml"]))
 def sleeper(work: str, **options) -> subprocess.Popen:
     """A command that works until it is interrupted, then takes a second to clean up."""
     program = [sys.executable, "-c", SLEEPER.format(work=work)]
-    process = subprocess.Popen(program, env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+    process = subprocess.Popen(
+        program, env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+    )
     assert process.stdout.readline() == "at work\n"
     time.sleep(0.2)
     return process
@@ -45,7 +50,10 @@ def test_a_sigterm_ends_a_command_with_130_and_one_line_and_a_second_one_does_no
 
 @pytest.mark.parametrize(
     "before",
-    [lambda: signal.signal(signal.SIGINT, signal.SIG_IGN), lambda: signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})],
+    [
+        lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+        lambda: signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}),
+    ],
     ids=["ignored", "blocked"],
 )
 def test_it_does_so_where_ctrl_c_is_ignored_or_blocked_as_in_jobs(before):
@@ -91,7 +99,9 @@ def commits(run) -> int:
 
 
 def interrupted(driver, run, log: str) -> None:
-    """SIGTERM twice; the driver ends cleanly: code, one line, no lease, a whole run that status can tell of."""
+    """SIGTERM twice; the driver ends cleanly: code, one line, no lease, a whole run that status can
+    tell of.
+    """
     begin = time.monotonic()
     driver.send_signal(signal.SIGTERM)
     time.sleep(0.05)  # not as late as when Ray has gone down and set the system's default, for a moment
@@ -99,7 +109,9 @@ def interrupted(driver, run, log: str) -> None:
     assert driver.wait(60) == 130
     print(f"ended {time.monotonic() - begin:.1f} s after SIGTERM")
     said = (run.parent / "driver.log").read_text()[len(log) :]
-    assert said.splitlines()[-1] == "llmpedia: interrupted; nothing committed is lost, the same command resumes"
+    assert (
+        said.splitlines()[-1] == "llmpedia: interrupted; nothing committed is lost, the same command resumes"
+    )
     assert "Traceback" not in said
     assert not (run / "lease.json").exists()
 
@@ -107,12 +119,14 @@ def interrupted(driver, run, log: str) -> None:
 @pytest.mark.real
 def test_a_walk_terminated_again_and_again_is_the_undisturbed_one(head, engine, tmp_path):
     """As a commit ends, and a quarter of a second later each time."""
-    config, run = write_config(tmp_path, engine, caps={"articles": 35}), tmp_path / "run"
+    config = write_config(tmp_path, engine, caps={"articles": 35})
+    run = tmp_path / "run"
     assert start_driver(config, tmp_path / "calm", head).wait(200) == 0
     want = fingerprint(tmp_path / "calm")
     for times in range(3):
         log = (tmp_path / "driver.log").read_text()
-        driver, before = start_driver(config, run, head), commits(run)
+        driver = start_driver(config, run, head)
+        before = commits(run)
         while commits(run) == before:
             assert driver.poll() is None, f"ended after {times} interruptions"
             time.sleep(0.02)
@@ -127,7 +141,8 @@ def test_a_walk_terminated_again_and_again_is_the_undisturbed_one(head, engine, 
 def test_a_walk_terminated_while_its_own_ray_starts_leaves_nothing_running(engine, tmp_path):
     import psutil
 
-    config, run = write_config(tmp_path, engine), tmp_path / "run"
+    config = write_config(tmp_path, engine)
+    run = tmp_path / "run"
     (tmp_path / "driver.log").touch()
     command = [sys.executable, "-m", "llmpedia.cli", "materialize", str(config), "--run", str(run)]
     with (tmp_path / "driver.log").open("a") as log:
@@ -155,7 +170,11 @@ sys.exit(cli.job("materialize", "--config", "x.yaml"))
     for raises, code, says in [
         ("KeyboardInterrupt", 130, "exit 130 (stopped from outside): interrupted; nothing committed is lost"),
         ("cli.InputError('no such thing')", 2, "exit 2 (bad configuration or input): no such thing"),
-        ("AssertionError('rows do not\\nadd up')", 1, "exit 1 (a defect): AssertionError: rows do not add up"),
+        (
+            "AssertionError('rows do not\\nadd up')",
+            1,
+            "exit 1 (a defect): AssertionError: rows do not add up",
+        ),
     ]:
         command = [sys.executable, "-c", program.format(raises=raises)]
         done = subprocess.run(command, env=ENV, capture_output=True, text=True, check=False)

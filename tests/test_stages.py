@@ -28,7 +28,8 @@ class Scripted:
     """Answers in order; an answer too many is an IndexError."""
 
     def __init__(self, *answers):
-        self.answers, self.asked = list(answers), []
+        self.answers = list(answers)
+        self.asked = []
 
     async def complete(self, request):
         self.asked.append(request)
@@ -121,7 +122,9 @@ def test_text_without_a_json_object_is_an_error(text):
         parse_object(text)
 
 
-@pytest.mark.parametrize("text", ['{"a": [1]}', '```json\n{"a": [1]}\n```', 'Here:\n{"a": [1]}\nMore?', '{"a": [1]}'])
+@pytest.mark.parametrize(
+    "text", ['{"a": [1]}', '```json\n{"a": [1]}\n```', 'Here:\n{"a": [1]}\nMore?', '{"a": [1]}']
+)
 def test_only_object_is_found_in_fences_and_prose(text):
     assert parse_only_object(text) == {"a": [1]}
 
@@ -144,7 +147,9 @@ def test_only_object_is_found_in_fences_and_prose(text):
     ],
 )
 def test_answer_that_quotes_another_object_cannot_be_used(text):
-    """The first object of a judge's answer could be one that it quotes from the text under judgement."""
+    """The first object of a judge's answer could be one that it quotes from the text under
+    judgement.
+    """
     with pytest.raises(AnswerError):
         parse_only_object(text)
 
@@ -206,9 +211,14 @@ def test_bad_answer_is_asked_again_with_the_reason(bad, why):
 
 
 def test_a_question_may_carry_an_earlier_answer_and_why_it_would_not_do():
-    plain, client = outline(GOOD)[1].asked[0], outline("no", GOOD, rejected=("early", "too short"))[1]
+    plain = outline(GOOD)[1].asked[0]
+    client = outline("no", GOOD, rejected=("early", "too short"))[1]
     assert client.asked[0].messages == (*plain.messages, ("assistant", "early"), retold("too short"))
-    assert client.asked[1].messages == (*plain.messages, ("assistant", "no"), retold("no JSON object in the answer"))
+    assert client.asked[1].messages == (
+        *plain.messages,
+        ("assistant", "no"),
+        retold("no JSON object in the answer"),
+    )
     assert len({r.key for r in (plain, *client.asked)}) == 3
 
 
@@ -276,8 +286,12 @@ def test_constraint_is_dumped_whole(constraint, dumped):
 
 
 def test_stage_settings_reach_its_requests_only():
-    config = parse_config({"stages": {"article": {"temperature": 0.7, "max_tokens": 99, "reasoning_effort": "low"}}}, "test")
+    config = parse_config(
+        {"stages": {"article": {"temperature": 0.7, "max_tokens": 99, "reasoning_effort": "low"}}}, "test"
+    )
     stages = Stages.of(config)
-    article, outline = (json.loads(stage.request(Subject("Ada")).sampling) for stage in (stages.article, stages.outline))
+    article, outline = (
+        json.loads(stage.request(Subject("Ada")).sampling) for stage in (stages.article, stages.outline)
+    )
     assert article.items() >= {"temperature": 0.7, "max_tokens": 99, "reasoning_effort": "low"}.items()
     assert outline.items() >= {"temperature": 0.0, "max_tokens": 1024, "reasoning_effort": None}.items()

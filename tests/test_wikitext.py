@@ -1,4 +1,6 @@
-"""Wikitext as models write it: brackets, templates, headings, lead, sentences. What one link says: test_links."""
+"""Wikitext as models write it: brackets, templates, headings, lead, sentences. What one link says:
+test_links.
+"""
 
 import contextlib
 import signal
@@ -28,7 +30,9 @@ def targets(text):
 
 def test_link_in_a_file_caption_is_the_only_link():
     article = Article("[[File:a.jpg|thumb|Statue at [[Abu Simbel]]]]")
-    assert [(link.target, link.sentence) for link in article.links] == [("Abu Simbel", "Statue at Abu Simbel")]
+    assert [(link.target, link.sentence) for link in article.links] == [
+        ("Abu Simbel", "Statue at Abu Simbel")
+    ]
     assert article.other_links == 1
 
 
@@ -62,7 +66,8 @@ def test_tables_leave_no_text_and_keep_links():
 
 
 @pytest.mark.parametrize(
-    "hidden", ["<!-- [[No]] -->", "<nowiki>[[No]]</nowiki>", "<ref>[[No]]</ref>", "<ref name='a'>[[No]]</ref>"]
+    "hidden",
+    ["<!-- [[No]] -->", "<nowiki>[[No]]</nowiki>", "<ref>[[No]]</ref>", "<ref name='a'>[[No]]</ref>"],
 )
 def test_hidden_text_has_no_links(hidden):
     assert targets(f"{hidden}<ref name=a/> [[Yes]]") == ["Yes"]
@@ -135,12 +140,18 @@ def test_ten_thousand_links_take_under_two_seconds():
     text = " ".join(f"He met [[Entity {i}|him]] (0.9) at [[#here]] the [[Place {i}]]." for i in range(5000))
     with within(2.0):
         article = Article(text)
-        assert (len(article.links), article.other_links, article.links[-2].sentence) == (10_000, 5000, "He met him at")
+        assert (len(article.links), article.other_links, article.links[-2].sentence) == (
+            10_000,
+            5000,
+            "He met him at",
+        )
 
 
 @pytest.mark.parametrize(("levels", "dropped"), [(20, 0), (21, 1), (25, 5), (10_000, 9_980)])
 def test_brackets_nested_deeper_than_twenty_are_dropped_and_counted(levels, dropped):
-    """The innermost stay. Each level was read with all that it holds: a looping model took a worker's minutes."""
+    """The innermost stay. Each level was read with all that it holds: a looping model took a
+    worker's minutes.
+    """
     names = [f"L{n}" for n in range(levels)]
     with within(0.5):
         article = Article("[[" + "|[[".join(names) + "]]" * levels)
@@ -167,7 +178,9 @@ LOOPS = [
 ]
 
 
-@pytest.mark.parametrize("text", [loop * (16_000 // len(loop)) for loop in LOOPS] + ["== " + " " * 16_000, "\n== " * 4000])
+@pytest.mark.parametrize(
+    "text", [loop * (16_000 // len(loop)) for loop in LOOPS] + ["== " + " " * 16_000, "\n== " * 4000]
+)
 def test_degenerate_repetition_is_read_within_two_seconds(text):
     """Two patterns backtracked in cubic time: a looping model stopped the worker for good."""
     with within(2.0):

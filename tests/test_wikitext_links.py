@@ -58,7 +58,9 @@ def test_link_gives_target_label_and_score(text, target, label, score):
     assert (link.target, link.label, link.score) == (target, label, score)
 
 
-@pytest.mark.parametrize("name", ["القاهرة", "תל אביב", "กรุงเทพ", "दिल्ली", "🎉", "👨‍👩‍👧 (0.9)", "Łódź", "C++", "!!!"])
+@pytest.mark.parametrize(
+    "name", ["القاهرة", "תל אביב", "กรุงเทพ", "दिल्ली", "🎉", "👨‍👩‍👧 (0.9)", "Łódź", "C++", "!!!"]
+)
 def test_name_in_any_script_is_a_target(name):
     (link,) = Article(f"a [[{name}]] b").links
     assert link.target == name.removesuffix(" (0.9)")

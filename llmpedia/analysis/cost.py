@@ -1,9 +1,10 @@
 """What a run and its audits took: tokens, money and GPU-hours, a stage and an article.
 
-Time is told from commits (``store.times``): of each session from its beginning, before its engine is started, to its last
-commit. Pauses between sessions are no part of it, nor what a session did after its last commit. GPU-hours are that time times
-the GPUs of the engine, all its replicas at most. The engine serves all stages at once, so that a stage's GPU-hours are a share
-by its completion tokens. What is not known is null, never 0, and named in ``missing``.
+Time is told from commits (``store.times``): of each session from its beginning, before its engine
+is started, to its last commit. Pauses between sessions are no part of it, nor what a session did
+after its last commit. GPU-hours are that time times the GPUs of the engine, all its replicas at
+most. The engine serves all stages at once, so that a stage's GPU-hours are a share by its
+completion tokens. What is not known is null, never 0, and named in ``missing``.
 """
 
 from collections.abc import Sequence
@@ -11,14 +12,14 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from llmpedia.analysis.output.drawing import grouped_bars, look
-from llmpedia.analysis.funnel.tables import is_walk
-from llmpedia.analysis.output.page import Part
 from llmpedia.analysis.common.systems import System
+from llmpedia.analysis.funnel.tables import is_walk
+from llmpedia.analysis.output.drawing import grouped_bars, look
+from llmpedia.analysis.output.page import Part
 from llmpedia.analysis.usage import usage_table
 from llmpedia.engines.models import Models
-from llmpedia.store.run_folder import RunFolder
 from llmpedia.store.commit_times import Moment, read_moments
+from llmpedia.store.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 Rows = list[Row]
 
-_STAGES, _TIME = "cost_by_stage", "engine_time"
+_STAGES = "cost_by_stage"
+_TIME = "engine_time"
 _TITLES = {_STAGES: "Tokens, money and GPU-hours of each stage", _TIME: "Time of the engine"}
 _FIGURE = "cost_tokens"
 _MOST_BARS = 8
@@ -44,15 +46,21 @@ class _Job:
 
 
 def cost_part(systems: Sequence[System], prices: Models | None = None) -> Part:
-    """Of each walk and of the audits of all systems; ``prices``: instead of those that each run's own settings name."""
+    """Of each walk and of the audits of all systems; ``prices``: instead of those that each run's
+    own settings name.
+    """
     missing: Rows = []
     times: Rows = []
     stages: Rows = []
     for job in _jobs(systems):
         told = engine_time(job.folder)
         times.append({"run": job.run, "job": job.job, "articles": job.articles, **told})
-        stages += stage_costs(job.run, job.job, job.articles, usage_table(job.folder, prices), told["gpu_hours"])
-        missing += _untold(job, told, [row for row in stages if (row["run"], row["job"]) == (job.run, job.job)])
+        stages += stage_costs(
+            job.run, job.job, job.articles, usage_table(job.folder, prices), told["gpu_hours"]
+        )
+        missing += _untold(
+            job, told, [row for row in stages if (row["run"], row["job"]) == (job.run, job.job)]
+        )
     if not stages:
         row = {"table": _STAGES, "what": "table", "reason": "no run has asked a model for anything yet"}
         missing.append({**row, "command": "llmpedia materialize CONFIG --run RUN"})
@@ -70,7 +78,10 @@ def _jobs(systems: Sequence[System]) -> list[_Job]:
     for system in systems:
         if is_walk(system.run):
             found.append(_Job(system.name, "walk", system.run, _total(system.run, "articles")))
-        found += [_Job(system.name, f"audit {a.uri.rpartition('/')[2]}", a, _total(a, "audited")) for a in system.audits]
+        found += [
+            _Job(system.name, f"audit {a.uri.rpartition('/')[2]}", a, _total(a, "audited"))
+            for a in system.audits
+        ]
     return found
 
 
@@ -79,7 +90,9 @@ def _total(folder: RunFolder, table: str) -> int:
 
 
 def engine_time(folder: RunFolder) -> Row:
-    """Hours and GPU-hours of the engine; null as soon as one commit does not tell its time, or one session its GPUs."""
+    """Hours and GPU-hours of the engine; null as soon as one commit does not tell its time, or one
+    session its GPUs.
+    """
     moments = read_moments(folder.folder, range(folder.last_wave + 1))
     hours, gpu_hours = hours_of([moments[wave] for wave in sorted(moments)])
     whole = len(moments) == folder.last_wave + 1 and bool(moments)
@@ -97,8 +110,12 @@ def engine_time(folder: RunFolder) -> Row:
 
 
 def hours_of(moments: Sequence[Moment]) -> tuple[float | None, float | None]:
-    """Hours from the beginning of each session to its last commit, and those times its GPUs; null where a clock was set back."""
-    hours, gpu_hours, known = 0.0, 0.0, True
+    """Hours from the beginning of each session to its last commit, and those times its GPUs; null
+    where a clock was set back.
+    """
+    hours = 0.0
+    gpu_hours = 0.0
+    known = True
     for _, group in groupby(moments, key=lambda m: m.session):
         last = max(group, key=lambda m: m.committed)
         if last.committed < last.began:
@@ -111,11 +128,14 @@ def hours_of(moments: Sequence[Moment]) -> tuple[float | None, float | None]:
 
 
 def stage_costs(run: str, job: str, articles: int, usage: Rows, gpu_hours: float | None) -> Rows:
-    """Rows of ``usage_table`` with what an article took; GPU-hours are shared out by completion tokens."""
+    """Rows of ``usage_table`` with what an article took; GPU-hours are shared out by completion
+    tokens.
+    """
     whole = next((row["completion_tokens"] for row in usage if row["stage"] == _ALL), None)
     rows = []
     for row in usage:
-        tokens, mine = (row["prompt_tokens"], row["completion_tokens"]), row["completion_tokens"]
+        tokens = (row["prompt_tokens"], row["completion_tokens"])
+        mine = row["completion_tokens"]
         share = None if None in (gpu_hours, whole, mine) or not whole else gpu_hours * mine / whole
         rows.append(
             {
@@ -142,30 +162,46 @@ def _rounded(value: float | None, digits: int) -> float | None:
 
 def _untold(job: _Job, told: Row, rows: Rows) -> Rows:
     """What of a job is not known, why, and what would tell."""
-    uri, lacking = job.folder.uri, []
+    uri = job.folder.uri
+    lacking = []
     if told["hours"] is None and told["commits"]:
         without = told["commits"] - told["commits_with_time"]
         reason = f"{without} of {told['commits']} commits do not tell their time: {uri}/times lacks them"
         reason = reason if without else "the clock of its machine was set back in a session"
-        lacking.append((_TIME, "hours, GPU-hours", reason, f"{_again(job)}, which keeps the times of its commits"))
+        lacking.append(
+            (_TIME, "hours, GPU-hours", reason, f"{_again(job)}, which keeps the times of its commits")
+        )
     elif told["gpu_hours"] is None and told["commits"]:
         reason = "its engine was an endpoint, whose GPUs are not known here"
-        lacking.append((_TIME, "GPU-hours", reason, f"{_again(job)} --set engine.kind=vllm, which serves the model here"))
+        lacking.append(
+            (_TIME, "GPU-hours", reason, f"{_again(job)} --set engine.kind=vllm, which serves the model here")
+        )
     for row in (r for r in rows if r["stage"] != _ALL):
         if row["untold"]:
             reason = f"the engine did not tell the tokens of {row['untold']:,} answers"
             command = f"{_again(job)}, with an endpoint that tells usage"
             lacking.append((_STAGES, f"{row['stage']}: tokens, money", reason, command))
-    unpriced = sorted({r["model"] for r in rows if r["stage"] != _ALL and r["cost"] is None and not r["untold"]})
+    unpriced = sorted(
+        {r["model"] for r in rows if r["stage"] != _ALL and r["cost"] is None and not r["untold"]}
+    )
     for model in unpriced:
         reason = f"no price is known of the model {model}"
-        lacking.append((_STAGES, f"{model}: money", reason, "llmpedia report RUN --out DIR --models-file FILE"))
+        lacking.append(
+            (_STAGES, f"{model}: money", reason, "llmpedia report RUN --out DIR --models-file FILE")
+        )
     where = f"{job.run}, {job.job}"
-    return [{"table": t, "what": f"{where}: {what}", "reason": why, "command": command} for t, what, why, command in lacking]
+    return [
+        {"table": t, "what": f"{where}: {what}", "reason": why, "command": command}
+        for t, what, why, command in lacking
+    ]
 
 
 def _again(job: _Job) -> str:
-    return "llmpedia materialize CONFIG --run NEW_RUN" if job.job == "walk" else "llmpedia audit RUN --name NEW_NAME"
+    return (
+        "llmpedia materialize CONFIG --run NEW_RUN"
+        if job.job == "walk"
+        else "llmpedia audit RUN --name NEW_NAME"
+    )
 
 
 def _figure(rows: Rows, jobs: Sequence[tuple[str, str]]) -> "Figure":
@@ -174,8 +210,12 @@ def _figure(rows: Rows, jobs: Sequence[tuple[str, str]]) -> "Figure":
     bars = []
     for run, job in jobs:
         of_job = [row for row in rows if (row["run"], row["job"]) == (run, job)]
-        tokens = {s: [row["completion_tokens_an_article"] for row in of_job if row["stage"] == s] for s in stages}
+        tokens = {
+            s: [row["completion_tokens_an_article"] for row in of_job if row["stage"] == s] for s in stages
+        }
         known = {s: sum(values) if values and None not in values else None for s, values in tokens.items()}
         bars.append({"run": f"{run}, {job}", **known})
     with look():
-        return grouped_bars(bars, {s: s.replace("_", "\n") for s in stages}, "completion tokens an article", log=False)
+        return grouped_bars(
+            bars, {s: s.replace("_", "\n") for s in stages}, "completion tokens an article", log=False
+        )

@@ -1,7 +1,8 @@
-"""The report of one or more runs: every analysis that their data allow, in one folder with one page.
+"""The report of one or more runs: every analysis that their data allow, in one folder with one
+page.
 
-Audits are those that lie in the runs' folders. What the data do not allow is a row of the table ``missing``, with the command
-that would make it.
+Audits are those that lie in the runs' folders. What the data do not allow is a row of the table
+``missing``, with the command that would make it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,16 +10,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from llmpedia.analysis.audits.report import audit_report
-from llmpedia.analysis.cost import cost_part
-from llmpedia.analysis.funnel.tables import funnel_part
 from llmpedia.analysis.audits.hops import TABLE as HOPS
 from llmpedia.analysis.audits.hops import hops_part
-from llmpedia.analysis.output.page import Part, write_report
+from llmpedia.analysis.audits.report import audit_report
 from llmpedia.analysis.common.systems import System, systems_of
+from llmpedia.analysis.cost import cost_part
+from llmpedia.analysis.funnel.tables import funnel_part
+from llmpedia.analysis.output.page import Part, write_report
 from llmpedia.audit.audit_folder import open_audit
-from llmpedia.audit.review import Agreement
 from llmpedia.audit.measures.similarity import Encoder
+from llmpedia.audit.review import Agreement
 from llmpedia.engines.models import Models
 from llmpedia.store.run_folder import RUN_FILE, RunFolder
 
@@ -45,10 +46,16 @@ _AUDIT_TITLES = {
     "table_20_personas": "Topics and personas",
 }
 # Names that would say too little beside other analyses.
-_RENAMED = {"outcomes": "audit_outcomes", "summaries": "audit_summaries", "funnel": "audit_funnel", "usage": "audit_usage"}
+_RENAMED = {
+    "outcomes": "audit_outcomes",
+    "summaries": "audit_summaries",
+    "funnel": "audit_funnel",
+    "usage": "audit_usage",
+}
 _AUDITS = "audits"  # stands for a table where a whole audit is missing
 _CONTACT = "wikipedia.contact=ADDRESS"  # whom Wikimedia is told; the files that come with us name nobody
-_AUDIT, _SHEET = f"llmpedia audit RUN --set {_CONTACT}", "llmpedia audit sample-for-review AUDIT --out FILE"
+_AUDIT = f"llmpedia audit RUN --set {_CONTACT}"
+_SHEET = "llmpedia audit sample-for-review AUDIT --out FILE"
 _GRID = f"llmpedia grid configs/ablation.yaml --set audit.{_CONTACT}"
 _TOPICS = f"llmpedia grid configs/topics/all.yaml --out runs/topics --set audit.{_CONTACT}"
 _COMMANDS = {
@@ -64,9 +71,13 @@ _COMMANDS = {
 
 
 def report(
-    runs: Sequence[RunFolder], encode: Encoder | None, reviews: Mapping[str, Agreement], prices: Models | None = None
+    runs: Sequence[RunFolder],
+    encode: Encoder | None,
+    reviews: Mapping[str, Agreement],
+    prices: Models | None = None,
 ) -> list[Part]:
-    """All parts, in order. ``encode``: for the semantic cosine to Wikipedia; ``reviews``: tier -> agreement of reader and judge.
+    """All parts, in order. ``encode``: for the semantic cosine to Wikipedia; ``reviews``: tier ->
+    agreement of reader and judge.
 
     ``prices``: instead of those that each run's own settings name.
 
@@ -74,8 +85,8 @@ def report(
         InputError: a run or an audit is damaged, or more runs are given than can be compared.
     """
     from llmpedia.analysis.comparison.cross_model import cross_model_part
-    from llmpedia.analysis.personas.tables import personas_part
     from llmpedia.analysis.comparison.trap import trap_part
+    from llmpedia.analysis.personas.tables import personas_part
 
     audits, idle = audits_of(runs)
     systems = systems_of(runs, audits)
@@ -86,7 +97,9 @@ def report(
     ]
     made = {name for part in compared for name in (*part.tables, *(row["table"] for row in part.missing))}
     hops, audited = _of_audits(systems, encode, reviews, made, prices)
-    first = Part({"runs": [_about(system) for system in systems]}, idle, {"runs": "Settings and size"}, title="Runs")
+    first = Part(
+        {"runs": [_about(system) for system in systems]}, idle, {"runs": "Settings and size"}, title="Runs"
+    )
     parts = [first, funnel_part(systems), hops, audited, *compared, cost_part(systems, prices)]
     return [replace(part, missing=[_with_command(row) for row in part.missing]) for part in parts]
 
@@ -98,22 +111,29 @@ def write_runs_report(parts: Sequence[Part], folder: Path) -> list[Path]:
 
 
 def audits_of(runs: Sequence[RunFolder]) -> tuple[list[RunFolder], Rows]:
-    """Audits of the runs, in their folders, that have judged something; a row of ``missing`` for each that is none or not done.
+    """Audits of the runs, in their folders, that have judged something; a row of ``missing`` for
+    each that is none or not done.
 
     Raises:
         InputError: one is damaged, or no audit.
     """
-    found, lacking = [], []
+    found = []
+    lacking = []
     for run in runs:
         files = run.folder.list("audits", recursive=True)
         for name in sorted({file.split("/")[1] for file in files if file.count("/") > 1}):
-            uri, command = f"{run.uri.rstrip('/')}/audits/{name}", f"llmpedia audit {run.uri} --config CONFIG --name"
+            uri = f"{run.uri.rstrip('/')}/audits/{name}"
+            command = f"llmpedia audit {run.uri} --config CONFIG --name"
             audit = open_audit(uri) if f"audits/{name}/{RUN_FILE}" in files else None
             row = {"table": _AUDITS, "what": uri}
             if audit is None or audit.last_wave < 1:
-                lacking.append({**row, "reason": "it has audited nothing yet", "command": f"{command} {name}"})
+                lacking.append(
+                    {**row, "reason": "it has audited nothing yet", "command": f"{command} {name}"}
+                )
             elif not _is_of(audit, run):
-                lacking.append({**row, "reason": "it is an audit of another run", "command": f"{command} OTHER_NAME"})
+                lacking.append(
+                    {**row, "reason": "it is an audit of another run", "command": f"{command} OTHER_NAME"}
+                )
             else:
                 found.append(audit)
                 totals = audit.manifests[-1].facts["totals"]
@@ -127,13 +147,16 @@ def _is_of(audit: RunFolder, run: RunFolder) -> bool:
     """Whether the run holds the commits that were audited, and not only the audit's folder."""
     audited = audit.description()["audited"]
     commits = int(audited["waves"])
-    return 1 <= commits <= len(run.manifests) and run.manifests[commits - 1].sha256 == audited["last_manifest"]
+    return (
+        1 <= commits <= len(run.manifests) and run.manifests[commits - 1].sha256 == audited["last_manifest"]
+    )
 
 
 def _about(system: System) -> Row:
     """What a run is: its settings, its size, and what wrote it."""
     told = system.run.description()
-    identity, totals = told["identity"], system.run.manifests[-1].facts["totals"] if system.run.manifests else {}
+    identity = told["identity"]
+    totals = system.run.manifests[-1].facts["totals"] if system.run.manifests else {}
     asked = identity.get("stages", {}).get("article", {})
     of_run = {k: identity["run"][k] for k in ("seed", "root_topic", "persona", "prompting", "self_grounding")}
     return {
@@ -161,7 +184,11 @@ def _of_audits(
     audits = [audit for system in systems for audit in system.audits]
     if not audits:
         reason = "no run has an audit"
-        lacking = [{"table": name, "what": "table", "reason": reason} for name in _COMMANDS if name not in made | {_AUDITS}]
+        lacking = [
+            {"table": name, "what": "table", "reason": reason}
+            for name in _COMMANDS
+            if name not in made | {_AUDITS}
+        ]
         return Part({}), Part({}, lacking)
     names = {system.run.uri: system.name for system in systems}
     tables, missing = audit_report(audits, encode, encode is not None, reviews, names, prices)

@@ -1,8 +1,11 @@
-"""Tokens and money a stage, as spent: from committed completions, and from the journal of waves under way.
+"""Tokens and money a stage, as spent: from committed completions, and from the journal of waves
+under way.
 
-What another run had been answered (setting ``reuse``) was not spent again: a manifest tells of it under ``facts.reused``.
+What another run had been answered (setting ``reuse``) was not spent again: a manifest tells of it
+under ``facts.reused``.
 
-A figure that is not known is null, never 0: tokens where the engine tells none, money where no price is known.
+A figure that is not known is null, never 0: tokens where the engine tells none, money where no
+price is known.
 """
 
 import json
@@ -21,7 +24,8 @@ from llmpedia.store.run_folder import RunFolder
 
 Rows = list[dict[str, Any]]
 
-# The last turn of a request that puts a question once more, as JSON; a quote inside of a prompt is escaped, so this is exact.
+# The last turn of a request that puts a question once more, as JSON; a quote inside of a prompt is
+# escaped, so this is exact.
 _AGAIN = json.dumps({"role": "user", "content": ASKED_AGAIN})[:-2]
 # Journaled like completions, but no calls of a model that commits keep.
 _NOT_MODELS = frozenset({"embedding", "evidence_wikipedia", "evidence_web", "web_search", "web_page"})
@@ -30,7 +34,8 @@ _COLUMNS = ["stage", "model", "messages", "prompt_tokens", "completion_tokens", 
 
 @dataclass
 class Used:
-    """Sums over the calls of one stage to one model. ``untold``: answered calls whose tokens the engine did not tell.
+    """Sums over the calls of one stage to one model. ``untold``: answered calls whose tokens the
+    engine did not tell.
 
     ``reused``: answers taken from other runs; what they took is counted there.
     """
@@ -45,7 +50,9 @@ class Used:
     reused: int = 0
 
     def take(self, row: Mapping[str, Any], again: bool) -> None:
-        """Count one completion. Tokens of a call that failed are not told, and as a rule not billed."""
+        """Count one completion. Tokens of a call that failed are not told, and as a rule not
+        billed.
+        """
         self.calls += 1
         self.errored += row["error"] is not None
         self.asked_again += again
@@ -62,7 +69,9 @@ _SPENT = ("calls", "asked_again", "untold", "prompt_tokens", "cached_tokens", "c
 
 
 def committed(run: RunFolder) -> Usage:
-    """(stage, model) -> what its committed completions took, whoever asked for them. Embeddings are not kept in them."""
+    """(stage, model) -> what its committed completions took, whoever asked for them. Embeddings are
+    not kept in them.
+    """
     return together(_of_table(run.read("completions", [wave], _COLUMNS)) for wave in range(run.last_wave + 1))
 
 
@@ -79,8 +88,12 @@ def asked(run: RunFolder) -> Usage:
 
 
 def reused_facts(completions: pa.Table, keys: set[str]) -> Rows:
-    """What a manifest says of those completions of a commit that other runs had been answered; ``keys``: theirs."""
-    taken = _of_table(completions.filter(pc.is_in(completions["key"], pa.array(list(keys), pa.string()))).select(_COLUMNS))
+    """What a manifest says of those completions of a commit that other runs had been answered;
+    ``keys``: theirs.
+    """
+    taken = _of_table(
+        completions.filter(pc.is_in(completions["key"], pa.array(list(keys), pa.string()))).select(_COLUMNS)
+    )
     return [
         {"stage": stage, "model": model, **{name: getattr(used, name) for name in _SPENT}}
         for (stage, model), used in sorted(taken.items())
@@ -96,19 +109,26 @@ def _of_table(completions: pa.Table) -> Usage:
         "errored": pc.invert(answered),
         "asked_again": pc.fill_null(pc.match_substring(completions["messages"], _AGAIN), False),
         "untold": pc.and_not(answered, pc.and_(*told)),
-        **{name: pc.fill_null(completions[name], 0) for name in ("prompt_tokens", "completion_tokens", "cached_tokens")},
+        **{
+            name: pc.fill_null(completions[name], 0)
+            for name in ("prompt_tokens", "completion_tokens", "cached_tokens")
+        },
     }
     keys = {name: completions[name] for name in ("stage", "model")}
     # Without pyarrow's thread pools, as wherever a run is read (see store.runfolder.parquet_rows).
-    groups = pa.table({**keys, **{name: pc.cast(column, pa.int64()) for name, column in counted.items()}}).group_by(
-        list(keys), use_threads=False
-    )
+    groups = pa.table(
+        {**keys, **{name: pc.cast(column, pa.int64()) for name, column in counted.items()}}
+    ).group_by(list(keys), use_threads=False)
     rows = groups.aggregate([(name, "sum") for name in counted]).to_pylist()
-    return {(row["stage"], row["model"]): Used(**{name: row[f"{name}_sum"] for name in counted}) for row in rows}
+    return {
+        (row["stage"], row["model"]): Used(**{name: row[f"{name}_sum"] for name in counted}) for row in rows
+    }
 
 
 def under_way(run: RunFolder) -> Usage:
-    """The same of what the journal holds of waves not yet committed, but for embeddings and evidence."""
+    """The same of what the journal holds of waves not yet committed, but for embeddings and
+    evidence.
+    """
     usage: Usage = {}
     for wave in journal.waves_with_pieces(run.folder):
         if wave > run.last_wave:
@@ -116,7 +136,12 @@ def under_way(run: RunFolder) -> Usage:
                 if record["stage"] in _NOT_MODELS:
                     continue
                 again = record["messages"][-1][1].startswith(ASKED_AGAIN)
-                row = {"prompt_tokens": None, "completion_tokens": None, "error": None, **record["completion"]}
+                row = {
+                    "prompt_tokens": None,
+                    "completion_tokens": None,
+                    "error": None,
+                    **record["completion"],
+                }
                 used = usage.setdefault((record["stage"], record["model"]), Used())
                 if record.get("reused"):
                     used.reused += 1
@@ -139,7 +164,8 @@ def together(parts: Iterable[Usage]) -> Usage:
 def settings_of(run: RunFolder) -> tuple[Models, bool]:
     """Prices as this machine has them now, and whether the run was configured for the Batch API.
 
-    Where the run's own models file is gone, no price is known: the built-in ones were not meant to hold.
+    Where the run's own models file is gone, no price is known: the built-in ones were not meant to
+    hold.
     """
     engine = run.description().get("config", {}).get("engine", {})
     try:
@@ -157,7 +183,11 @@ def usage_rows(name: str, usage: Usage, models: Models, batched: bool) -> Rows:
 
 def _row(name: str, stage: str, model: str, used: Used, models: Models, batched: bool) -> dict[str, Any]:
     known = not used.untold
-    cost = models.of(model).cost(used.prompt_tokens, used.cached_tokens, used.completion_tokens, batched) if known else None
+    cost = (
+        models.of(model).cost(used.prompt_tokens, used.cached_tokens, used.completion_tokens, batched)
+        if known
+        else None
+    )
     return {
         "run": name,
         "stage": stage,
@@ -185,7 +215,9 @@ def _sum(name: str, rows: Rows) -> dict[str, Any]:
 
 
 def usage_table(run: RunFolder, prices: Models | None = None) -> Rows:
-    """What the committed part of a run took; ``prices``: instead of those that the run's own settings name."""
+    """What the committed part of a run took; ``prices``: instead of those that the run's own
+    settings name.
+    """
     models, batched = settings_of(run)
     models = prices or models
     return usage_rows(run.uri.rstrip("/").rpartition("/")[2] or run.uri, asked(run), models, batched)

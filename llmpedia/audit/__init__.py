@@ -1,1 +1,3 @@
-"""Audit: claims of generated articles, evidence in two tiers, verdicts, metrics, human validation (paper, section 4.2)."""
+"""Audit: claims of generated articles, evidence in two tiers, verdicts, metrics, human validation
+(paper, section 4.2).
+"""

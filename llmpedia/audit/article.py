@@ -1,7 +1,9 @@
-"""One article through an audit: claims out of it, evidence by its subject's name alone, verdicts tier by tier.
+"""One article through an audit: claims out of it, evidence by its subject's name alone, verdicts
+tier by tier.
 
-Evidence is looked for whatever the claims are, so that the article cannot shape it (paper, section 4.2, stage 2), and whether
-or not there are claims, so that coverage is known of every sampled subject.
+Evidence is looked for whatever the claims are, so that the article cannot shape it (paper, section
+4.2, stage 2), and whether or not there are claims, so that coverage is known of every sampled
+subject.
 """
 
 import asyncio
@@ -9,12 +11,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from llmpedia.audit.evidence import USABLE, Evidence, Outcome, Tier
-from llmpedia.text.passages import render_passages, select_passages
 from llmpedia.audit.settings import AuditConfig, JudgingConfig
 from llmpedia.audit.stages import NOT_ADJUDICATED, Case, ExtractClaims, Judge, Verdict, Written
 from llmpedia.engines.preflight import Need
 from llmpedia.prompts import load_prompt
 from llmpedia.stages import Completer, Completion, Reply, Request, ask, completion_row
+from llmpedia.text.passages import render_passages, select_passages
 from llmpedia.wikitext import Article
 
 Row = dict[str, Any]
@@ -46,7 +48,9 @@ class AuditStages:
 
 @dataclass(frozen=True)
 class Helpers:
-    """Who answers: ``judge`` the stages' requests, ``evidence`` a tier's look-ups; ``providers`` names what answers them."""
+    """Who answers: ``judge`` the stages' requests, ``evidence`` a tier's look-ups; ``providers``
+    names what answers them.
+    """
 
     judge: Completer
     evidence: dict[Tier, Completer]
@@ -80,21 +84,28 @@ class Audited:
         }
 
 
-async def audit_article(item: AuditItem, config: AuditConfig, stages: AuditStages, helpers: Helpers) -> Audited:
+async def audit_article(
+    item: AuditItem, config: AuditConfig, stages: AuditStages, helpers: Helpers
+) -> Audited:
     """Take one article through; failures of judge and network are values."""
-    audited, article = Audited(item), Article(item.wikitext)
+    audited = Audited(item)
+    article = Article(item.wikitext)
     audited.words = article.words
     claims, found = await asyncio.gather(
         ask(helpers.judge, stages.claims, Written(item.name, article.text)),
         asyncio.gather(*(look_up(tier, item.name, helpers) for tier in config.audit.tiers)),
     )
     audited.completions += claims.completions
-    audited.claims, audited.claims_error, audited.claims_completion = claims.value, claims.error, claims.key
+    audited.claims = claims.value
+    audited.claims_error = claims.error
+    audited.claims_completion = claims.key
     for evidence in found:
         audited.evidence.append(evidence_row(item.subject_id, evidence, helpers.providers[evidence.tier]))
     usable = [e for e in found if e.outcome in USABLE]
     if audited.claims is not None:
-        judged = await asyncio.gather(*(judge(item.name, audited.claims, e, stages.judge, helpers.judge) for e in usable))
+        judged = await asyncio.gather(
+            *(judge(item.name, audited.claims, e, stages.judge, helpers.judge) for e in usable)
+        )
         for rows, replies in judged:
             audited.verdicts += rows
             for reply in replies:
@@ -103,15 +114,21 @@ async def audit_article(item: AuditItem, config: AuditConfig, stages: AuditStage
 
 
 async def look_up(tier: Tier, subject: str, helpers: Helpers) -> Evidence:
-    """A tier's evidence on a subject; a look-up that failed for good is ``fetch_failed``, never "not there"."""
-    completion = await helpers.evidence[tier].complete(evidence_request(tier, helpers.providers[tier], subject))
+    """A tier's evidence on a subject; a look-up that failed for good is ``fetch_failed``, never
+    "not there".
+    """
+    completion = await helpers.evidence[tier].complete(
+        evidence_request(tier, helpers.providers[tier], subject)
+    )
     if completion.error is not None:
         return Evidence(tier, subject, Outcome.FETCH_FAILED, detail=completion.error)
     return Evidence.loads(completion.text)
 
 
 def evidence_request(tier: Tier, provider: str, subject: str) -> Request:
-    """A look-up as a request like any other, so that it shares retries, cap and journal with completions."""
+    """A look-up as a request like any other, so that it shares retries, cap and journal with
+    completions.
+    """
     return Request(f"evidence_{tier}", provider, (("subject", subject),), None, "{}")
 
 
@@ -125,7 +142,9 @@ def evidence_row(subject_id: int, evidence: Evidence, provider: str) -> Row:
 async def judge(
     name: str, claims: tuple[str, ...], evidence: Evidence, stage: Judge, client: Completer
 ) -> tuple[list[Row], list[Reply[Any]]]:
-    """A verdict row a claim, and the replies they came from. What the judge leaves out is asked once more."""
+    """A verdict row a claim, and the replies they came from. What the judge leaves out is asked
+    once more.
+    """
     text = shown(evidence, claims, stage.config)
     source = source_line(evidence)
     first = await ask(client, stage, Case(name, claims, source, text))
@@ -140,9 +159,15 @@ async def judge(
 
 
 def shown(evidence: Evidence, claims: tuple[str, ...], config: JudgingConfig) -> str:
-    """The evidence as the judge reads it: whole where it fits, else the passages that bear on the claims, from all of it."""
-    texts = [source.text if len(evidence.sources) == 1 else f"{source.title}\n{source.text}" for source in evidence.sources]
-    budget, words = config.audit.evidence_chars, config.audit.passage_words
+    """The evidence as the judge reads it: whole where it fits, else the passages that bear on the
+    claims, from all of it.
+    """
+    texts = [
+        source.text if len(evidence.sources) == 1 else f"{source.title}\n{source.text}"
+        for source in evidence.sources
+    ]
+    budget = config.audit.evidence_chars
+    words = config.audit.passage_words
     return render_passages(select_passages("\n\n".join(texts), list(claims), budget, words))
 
 
@@ -168,6 +193,8 @@ def _row(number: int, tier: Tier, verdict: Verdict | None, reply: Reply[Any]) ->
         "confidence": verdict.confidence if verdict else None,
         "explanation": verdict.explanation if verdict else None,
         "coerced": verdict.coerced if verdict else False,
-        "reason": None if verdict else f"judge: {reply.error or 'left out, decided both ways, or no verdict that was offered'}",
+        "reason": None
+        if verdict
+        else f"judge: {reply.error or 'left out, decided both ways, or no verdict that was offered'}",
         "completion": reply.key,
     }

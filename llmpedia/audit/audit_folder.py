@@ -1,4 +1,6 @@
-"""Reading an audit back: its tables for metrics, its verdicts with what the judge was shown, its texts for similarity."""
+"""Reading an audit back: its tables for metrics, its verdicts with what the judge was shown, its
+texts for similarity.
+"""
 
 from typing import Any
 
@@ -22,12 +24,15 @@ def open_audit(uri: str) -> RunFolder:
     """
     audit = RunFolder.open(uri)
     if audit.description().get("kind") != "audit":
-        raise InputError(f"{uri}: is a run, not an audit; give a folder such as {uri.rstrip('/')}/audits/audit")
+        raise InputError(
+            f"{uri}: is a run, not an audit; give a folder such as {uri.rstrip('/')}/audits/audit"
+        )
     return audit
 
 
 def audited_run(audit: RunFolder) -> RunFolder:
-    """The run an audit is about; the folder it lies in, wherever that was moved to, before the one it was made in.
+    """The run an audit is about; the folder it lies in, wherever that was moved to, before the one
+    it was made in.
 
     Raises:
         InputError: it is gone.
@@ -43,12 +48,17 @@ def audit_data(audit: RunFolder) -> AuditData:
         InputError: the tables do not fit each other.
     """
     return AuditData.of(
-        audit.read("audited"), audit.read("claims"), audit.read("evidence", columns=_OUTCOMES), audit.read("verdicts")
+        audit.read("audited"),
+        audit.read("claims"),
+        audit.read("evidence", columns=_OUTCOMES),
+        audit.read("verdicts"),
     )
 
 
 def constants_of(audit: RunFolder) -> Row:
-    """What all articles of an audit have in common: model, persona and prompting of the run, judge of the audit."""
+    """What all articles of an audit have in common: model, persona and prompting of the run, judge
+    of the audit.
+    """
     run = audited_run(audit).description()["identity"]
     judge = audit.description()["identity"]
     asked = run.get("stages", {}).get("article", {})
@@ -72,11 +82,16 @@ def evidence_of(row: Row, subject: str) -> Evidence:
 
 
 def review_rows(audit: RunFolder, tier: str) -> list[Row]:
-    """A row a verdict of a tier, as ``review.write_sheet`` takes them, with the evidence as the judge was shown it."""
+    """A row a verdict of a tier, as ``review.write_sheet`` takes them, with the evidence as the
+    judge was shown it.
+    """
     config = AuditConfig.model_validate(audit.description()["config"])
     found: list[Row] = []
     for wave in range(1, audit.last_wave + 1):
-        names = {a["subject_id"]: a["name"] for a in audit.read("audited", [wave], ["subject_id", "name"]).to_pylist()}
+        names = {
+            a["subject_id"]: a["name"]
+            for a in audit.read("audited", [wave], ["subject_id", "name"]).to_pylist()
+        }
         claims: dict[int, list[Row]] = {}
         for claim in audit.read("claims", [wave]).to_pylist():
             claims.setdefault(claim["subject_id"], []).append(claim)
@@ -90,13 +105,23 @@ def review_rows(audit: RunFolder, tier: str) -> list[Row]:
         for verdict in audit.read("verdicts", [wave]).to_pylist():
             if verdict["tier"] == tier:
                 n = verdict["subject_id"]
-                found.append({**verdict, "name": names[n], "text": texts_of[verdict["claim_id"]], "evidence": [shown_to[n]]})
+                found.append(
+                    {
+                        **verdict,
+                        "name": names[n],
+                        "text": texts_of[verdict["claim_id"]],
+                        "evidence": [shown_to[n]],
+                    }
+                )
     return found
 
 
 def text_pairs(audit: RunFolder) -> list[tuple[int, str, str]]:
-    """(subject_id, article as written, Wikipedia's) as plain text, for every audited article that Wikipedia has."""
-    run, found = audited_run(audit), []
+    """(subject_id, article as written, Wikipedia's) as plain text, for every audited article that
+    Wikipedia has.
+    """
+    run = audited_run(audit)
+    found = []
     sampled = {row["subject_id"]: row["run_wave"] for row in audit.read("sample", [0]).to_pylist()}
     for wave in range(1, audit.last_wave + 1):
         theirs = {

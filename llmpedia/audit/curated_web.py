@@ -7,23 +7,26 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from llmpedia.audit.evidence import Attempt, Evidence, Outcome, Provider, Source
+from llmpedia.engines.base import TransientError
 from llmpedia.web.address import parse
 from llmpedia.web.domains import ELIGIBLE, Domains
 from llmpedia.web.extractor import Extractor, ExtractorSettings
 from llmpedia.web.fetch import Fetched, Fetcher, FetchSettings, Refused
 from llmpedia.web.guard import Resolve
 from llmpedia.web.search import AUTO, Hit, Search, make_search, quoted
-from llmpedia.engines.base import TransientError
 
 
 @dataclass(frozen=True)
 class WebSettings:
     """All that bears on what is found. Defaults are the paper's where it names them (appendix F).
 
-    ``search``: kind of search engine, or auto; ``results``: asked of it. ``pages``: addresses tried at most. ``least_score``: of
-    an address that may be used. ``strict_paper``: the paper's block list alone, without our list of mirrors.
-    ``again_s``, ``longest_wait_s``: before a page that failed in passing is tried a second time, and however long it asks for.
-    ``extra_domains``: domain -> score, beside the paper's list (a rehearsal world on this machine has ``localhost``).
+    ``search``: kind of search engine, or auto; ``results``: asked of it. ``pages``: addresses tried
+    at most. ``least_score``: of an address that may be used. ``strict_paper``: the paper's block
+    list alone, without our list of mirrors.
+    ``again_s``, ``longest_wait_s``: before a page that failed in passing is tried a second time,
+    and however long it asks for.
+    ``extra_domains``: domain -> score, beside the paper's list (a rehearsal world on this machine
+    has ``localhost``).
     """
 
     search: str = AUTO
@@ -55,7 +58,9 @@ class PageText:
 
 @dataclass(frozen=True)
 class Unread:
-    """No page: ``why`` begins with ``failed:`` where it is worth another try. Else see :class:`Refused`."""
+    """No page: ``why`` begins with ``failed:`` where it is worth another try. Else see
+    :class:`Refused`.
+    """
 
     why: str
     passing: bool
@@ -80,7 +85,9 @@ async def read_answer(answer: Fetched | Refused, extractor: Extractor) -> PageTe
 
 @dataclass(frozen=True)
 class _Tried:
-    """What an address came to. ``page``: where it ended, if it may be quoted. ``passing``: network trouble, worth another try."""
+    """What an address came to. ``page``: where it ended, if it may be quoted. ``passing``: network
+    trouble, worth another try.
+    """
 
     hit: Hit
     attempt: Attempt
@@ -92,8 +99,11 @@ class _Tried:
 class CuratedWeb(Provider):
     """Evidence from web pages."""
 
-    def __init__(self, settings: WebSettings, search: Search | None = None, resolve: Resolve | None = None) -> None:
-        """``search``, ``resolve``: in place of the engine that the settings name and of the system's name lookup.
+    def __init__(
+        self, settings: WebSettings, search: Search | None = None, resolve: Resolve | None = None
+    ) -> None:
+        """``search``, ``resolve``: in place of the engine that the settings name and of the
+        system's name lookup.
 
         Raises:
             ConfigError: the search engine cannot be had.
@@ -101,7 +111,8 @@ class CuratedWeb(Provider):
         self._settings = settings
         self._search = search or make_search(settings.search, settings.base_url, settings.search_timeout_s)
         self._domains = Domains.load(settings.strict_paper, settings.extra_domains)
-        self._fetcher, self._extractor = Fetcher(settings.fetch, resolve), Extractor(settings.extract)
+        self._fetcher = Fetcher(settings.fetch, resolve)
+        self._extractor = Extractor(settings.extract)
         lists = ("paper" if settings.strict_paper else "paper and mirrors") + "".join(
             f", {domain} {score}" for domain, score in sorted(settings.extra_domains.items())
         )
@@ -112,10 +123,12 @@ class CuratedWeb(Provider):
         )
 
     async def find(self, subject: str) -> Evidence:
-        """Pages on a subject, best address first; the search engine's snippet where a page cannot be used.
+        """Pages on a subject, best address first; the search engine's snippet where a page cannot
+        be used.
 
         Raises:
-            TransientError: the search failed, or nothing was found and a network failure may be why.
+            TransientError: the search failed, or nothing was found and a network failure may be
+            why.
             EngineError: the search engine refuses us altogether.
         """
         hits = await self._search.search(quoted(subject), self._settings.results)
@@ -125,7 +138,9 @@ class CuratedWeb(Provider):
         failed = [t for t in tried if t.passing]
         if not sources and failed:
             waits = [t.wait_s for t in failed if t.wait_s is not None]
-            raise TransientError(f"web pages on {subject!r}: {failed[0].attempt.result}", max(waits, default=None))
+            raise TransientError(
+                f"web pages on {subject!r}: {failed[0].attempt.result}", max(waits, default=None)
+            )
         attempts = (*(t.attempt for t in tried), *passed_over)
         detail = None if sources else f"{len(hits)} results, {len(chosen)} eligible, none usable"
         return Evidence("web", subject, _outcome(sources), sources, detail, attempts)
@@ -137,7 +152,9 @@ class CuratedWeb(Provider):
         await self._extractor.close()
 
     def _choose(self, hits: list[Hit]) -> tuple[list[Hit], list[Attempt]]:
-        """Those to try, best score first and then in the engine's order; the others with the reason."""
+        """Those to try, best score first and then in the engine's order; the others with the
+        reason.
+        """
         eligible: dict[str, Hit] = {}
         passed_over = []
         for hit in hits:
@@ -150,20 +167,27 @@ class CuratedWeb(Provider):
                 passed_over.append(Attempt(hit.url, why))
         ranked = sorted(eligible.values(), key=lambda hit: -self._score(hit.url))
         most = self._settings.pages
-        return ranked[:most], passed_over + [Attempt(h.url, f"not tried: {most} were better") for h in ranked[most:]]
+        return ranked[:most], passed_over + [
+            Attempt(h.url, f"not tried: {most} were better") for h in ranked[most:]
+        ]
 
     async def _try(self, hit: Hit) -> _Tried:
         read = await read_answer(await self._fetch(hit.url), self._extractor)
         if isinstance(read, Unread):
-            # what stands behind a redirect to where nothing may be quoted is not to be quoted by its snippet either
+            # what stands behind a redirect to where nothing may be quoted is not to be quoted by
+            # its snippet either
             snippet = None if read.off_limits else self._snippet(hit)
             result = f"{'snippet used, ' if snippet else ''}{read.why}"
             return _Tried(hit, Attempt(hit.url, result), snippet, read.passing, read.wait_s)
         source = self._source(read, read.title or hit.title)
-        return _Tried(hit, Attempt(hit.url, "used" if source.url == hit.url else f"used: {source.url}"), source)
+        return _Tried(
+            hit, Attempt(hit.url, "used" if source.url == hit.url else f"used: {source.url}"), source
+        )
 
     async def _fetch(self, url: str) -> Fetched | Refused:
-        """A page; trouble that may pass is given a second try, since beside usable pages nobody would come back for this one."""
+        """A page; trouble that may pass is given a second try, since beside usable pages nobody
+        would come back for this one.
+        """
         answer = await self._fetcher.fetch(url, self._refusal)
         if isinstance(answer, Refused) and answer.passing:
             asked = self._settings.again_s if answer.wait_s is None else answer.wait_s
@@ -176,7 +200,11 @@ class CuratedWeb(Provider):
 
     def _snippet(self, hit: Hit) -> Source | None:
         how: Literal["snippet"] = "snippet"
-        return Source(hit.url, hit.title, None, now(), self._score(hit.url), how, hit.snippet) if hit.snippet else None
+        return (
+            Source(hit.url, hit.title, None, now(), self._score(hit.url), how, hit.snippet)
+            if hit.snippet
+            else None
+        )
 
     def _refusal(self, url: str) -> str | None:
         return self._domains.refusal(url, self._settings.least_score)

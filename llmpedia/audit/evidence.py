@@ -1,7 +1,9 @@
-"""What evidence is, whatever finds it: found by the subject's name alone, with its address, revision and time.
+"""What evidence is, whatever finds it: found by the subject's name alone, with its address,
+revision and time.
 
-A provider that fails is no evidence of absence: it raises :class:`~llmpedia.engines.base.TransientError`, which the caller
-retries and in the end records as ``fetch_failed``; never as ``missing`` or ``nothing``.
+A provider that fails is no evidence of absence: it raises
+:class:`~llmpedia.engines.base.TransientError`, which the caller retries and in the end records as
+``fetch_failed``; never as ``missing`` or ``nothing``.
 """
 
 import json
@@ -43,8 +45,10 @@ USABLE = frozenset({Outcome.FOUND, Outcome.REDIRECTED, Outcome.PAGES, Outcome.SN
 class Source:
     """One text of the evidence.
 
-    ``title``: of the page. ``revision``: id of the wiki's revision, or null. ``fetched_at``: ISO 8601, UTC, seconds.
-    ``score``: quality of the address, 0 to 100; null for an encyclopedia. ``how``: wikitext, page or snippet.
+    ``title``: of the page. ``revision``: id of the wiki's revision, or null. ``fetched_at``: ISO
+    8601, UTC, seconds.
+    ``score``: quality of the address, 0 to 100; null for an encyclopedia. ``how``: wikitext, page
+    or snippet.
     """
 
     url: str
@@ -58,7 +62,9 @@ class Source:
 
 @dataclass(frozen=True)
 class Attempt:
-    """An address that was tried or passed over, and what became of it (``used``, ``blocked: ...``, ``unusable: ...``, ...)."""
+    """An address that was tried or passed over, and what became of it (``used``, ``blocked: ...``,
+    ``unusable: ...``, ...).
+    """
 
     url: str
     result: str
@@ -66,7 +72,9 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Evidence:
-    """All there is on one subject in one tier. ``detail``: why, in words, where the outcome alone does not say."""
+    """All there is on one subject in one tier. ``detail``: why, in words, where the outcome alone
+    does not say.
+    """
 
     tier: Tier
     subject: str
@@ -89,12 +97,16 @@ class Evidence:
 
 
 def dumps(value: Any) -> str:
-    """As JSON. Half a character, which JSON of others can carry and UTF-8 cannot, becomes a question mark."""
+    """As JSON. Half a character, which JSON of others can carry and UTF-8 cannot, becomes a
+    question mark.
+    """
     return json.dumps(value, ensure_ascii=False).encode(errors="replace").decode()
 
 
 class Provider(Protocol):
-    """Where evidence comes from. ``name``: tells apart what could answer differently (kind and address or file)."""
+    """Where evidence comes from. ``name``: tells apart what could answer differently (kind and
+    address or file).
+    """
 
     name: str
 

@@ -1,4 +1,5 @@
-"""Providers of evidence as engines: what the configuration asks for, a cache on this machine, and the durable client's interface.
+"""Providers of evidence as engines: what the configuration asks for, a cache on this machine, and
+the durable client's interface.
 
 Nothing that failed is ever cached; what is, keeps the time at which it was fetched.
 """
@@ -13,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from llmpedia import __version__
-from llmpedia.web.cache import Cache
 from llmpedia.audit.evidence import Evidence, Outcome, Provider, Tier
 from llmpedia.audit.settings import AuditConfig, WebSection
 from llmpedia.engines.packaged_weights import cache_dir
 from llmpedia.stages import Completion, Request
+from llmpedia.web.cache import Cache
 
 if TYPE_CHECKING:
     from llmpedia.audit.curated_web import WebSettings
@@ -57,7 +58,8 @@ class CachedProvider:
 
     def __init__(self, provider: Provider, path: Path, days: float) -> None:
         """``path``: the cache's file; ``days``: age at which an entry is no longer taken."""
-        self.name, self.inner = provider.name, provider
+        self.name = provider.name
+        self.inner = provider
         # What another version made of a page is not this one's.
         self._key = f"{provider.name}, llmpedia {__version__}"
         self._cache = Cache(path, days)
@@ -72,7 +74,9 @@ class CachedProvider:
         if kept is not None:
             return Evidence.loads(kept)
         evidence = await self.inner.find(subject)
-        if evidence.outcome != Outcome.FETCH_FAILED and not any(PASSING in a.result for a in evidence.attempts):
+        if evidence.outcome != Outcome.FETCH_FAILED and not any(
+            PASSING in a.result for a in evidence.attempts
+        ):
             await self._cache.put(self._key, subject, evidence.dumps())
         return evidence
 
@@ -83,7 +87,8 @@ class CachedProvider:
 
 
 def make_provider(tier: Tier, config: AuditConfig, slot: OpenSlot | None = None) -> Provider:
-    """The provider of a tier that ``config`` asks for; ``slot``: what each request to a wiki's API waits for.
+    """The provider of a tier that ``config`` asks for; ``slot``: what each request to a wiki's API
+    waits for.
 
     Raises:
         ConfigError, InputError: a key, a file or a package is missing.
@@ -91,7 +96,9 @@ def make_provider(tier: Tier, config: AuditConfig, slot: OpenSlot | None = None)
     provider = _wikipedia(config, slot) if tier == "wikipedia" else _web(config)
     if config.cache.path is None:
         return provider
-    return CachedProvider(provider, Path(config.cache.path).expanduser() / f"{tier}.sqlite", config.cache.days)
+    return CachedProvider(
+        provider, Path(config.cache.path).expanduser() / f"{tier}.sqlite", config.cache.days
+    )
 
 
 def cap(tier: Tier, config: AuditConfig) -> int:
@@ -100,12 +107,15 @@ def cap(tier: Tier, config: AuditConfig) -> int:
 
 
 def batched(tier: Tier, config: AuditConfig) -> bool:
-    """Whether subjects of a tier share requests, so that requests and not subjects are held to the cap."""
+    """Whether subjects of a tier share requests, so that requests and not subjects are held to the
+    cap.
+    """
     return tier == "wikipedia" and config.wikipedia.kind == "mediawiki"
 
 
 def names_of(config: AuditConfig) -> dict[str, str]:
-    """Tier -> name of its provider. Makes each once, so that what is missing is told before any work.
+    """Tier -> name of its provider. Makes each once, so that what is missing is told before any
+    work.
 
     Raises:
         ConfigError, InputError: a key, a file or a package is missing.
@@ -151,7 +161,8 @@ def _wikipedia(config: AuditConfig, slot: OpenSlot | None) -> Provider:
 
 
 def dump_index(path: str) -> Path:
-    """The index of an XML dump, made in the cache folder if it is not there yet; ``path`` itself where it is an index.
+    """The index of an XML dump, made in the cache folder if it is not there yet; ``path`` itself
+    where it is an index.
 
     Raises:
         InputError: the dump cannot be read.
@@ -177,13 +188,14 @@ def _web(config: AuditConfig) -> Provider:
 
 def web_settings(web: WebSection) -> "WebSettings":
     """What the ``web`` section asks for, as what searches and reads takes it."""
+    from llmpedia.audit.curated_web import WebSettings
     from llmpedia.web.extractor import ExtractorSettings
     from llmpedia.web.fetch import FetchSettings
     from llmpedia.web.guard import Policy
-    from llmpedia.audit.curated_web import WebSettings
     from llmpedia.web.search import AUTO
 
-    policy, extra = Policy(), dict[str, int]()
+    policy = Policy()
+    extra = dict[str, int]()
     if web.allow_loopback and web.base_url:
         parts = urlsplit(web.base_url)
         ports = frozenset({parts.port} if parts.port else ())

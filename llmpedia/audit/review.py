@@ -1,7 +1,9 @@
-"""Human validation of the judge: a balanced sample as a spreadsheet, the filled one read back, agreement (paper, 4.3 and E).
+"""Human validation of the judge: a balanced sample as a spreadsheet, the filled one read back,
+agreement (paper, 4.3 and E).
 
-Each row of the sheet holds a claim, the evidence that the judge was shown, and the reader's columns. Where the judge's verdicts
-are hidden they stand in a key sheet beside it, ``NAME-key.csv``; the reader then gives the class and agrees with nobody.
+Each row of the sheet holds a claim, the evidence that the judge was shown, and the reader's
+columns. Where the judge's verdicts are hidden they stand in a key sheet beside it,
+``NAME-key.csv``; the reader then gives the class and agrees with nobody.
 """
 
 from collections import Counter, defaultdict
@@ -12,7 +14,16 @@ from pathlib import Path
 from llmpedia.audit.measures.verdicts import Row, Rows, wilson
 from llmpedia.audit.stages import LABELS
 from llmpedia.errors import InputError
-from llmpedia.review_csv import NUMBER, cells, check_columns, columns, need_free, need_none, read_rows, write_rows
+from llmpedia.review_csv import (
+    NUMBER,
+    cells,
+    check_columns,
+    columns,
+    need_free,
+    need_none,
+    read_rows,
+    write_rows,
+)
 
 _DECISION = ("agree", "correct_verdict")
 READER_COLUMNS = (*_DECISION, "comment")
@@ -23,7 +34,9 @@ _JUDGE_COLUMNS = ("judge_verdict", "judge_error_type", "judge_confidence", "judg
 
 @dataclass(frozen=True)
 class SheetWritten:
-    """What became of a sheet. ``short``: one line for each class with fewer rows than asked for, with both numbers."""
+    """What became of a sheet. ``short``: one line for each class with fewer rows than asked for,
+    with both numbers.
+    """
 
     rows: int
     by_class: dict[str, int]
@@ -31,14 +44,18 @@ class SheetWritten:
     key: Path | None
 
 
-def write_sheet(rows: Sequence[Row], path: Path, balanced: Mapping[str, int], seed: int, hide_verdicts: bool) -> SheetWritten:
-    """Draw ``balanced[verdict]`` rows of each verdict, shuffle them and write them; the same for the same rows and seed.
+def write_sheet(
+    rows: Sequence[Row], path: Path, balanced: Mapping[str, int], seed: int, hide_verdicts: bool
+) -> SheetWritten:
+    """Draw ``balanced[verdict]`` rows of each verdict, shuffle them and write them; the same for
+    the same rows and seed.
 
-    Rows have ``claim_id, tier, name, text, verdict``, ``evidence`` (the passages as shown to the judge, in order), and may have
-    ``error_type, confidence, explanation``.
+    Rows have ``claim_id, tier, name, text, verdict``, ``evidence`` (the passages as shown to the
+    judge, in order), and may have ``error_type, confidence, explanation``.
 
     Raises:
-        InputError: a class is unknown, a number is below 1, no row is left, or the file is there already.
+        InputError: a class is unknown, a number is below 1, no row is left, or the file is there
+        already.
     """
     wrong = {c: n for c, n in balanced.items() if c not in LABELS or n < 1}
     if wrong:
@@ -50,7 +67,9 @@ def write_sheet(rows: Sequence[Row], path: Path, balanced: Mapping[str, int], se
     by_class = {c: sum(r["verdict"] == c for r in drawn) for c in balanced}
     short = tuple(f"{c}: {n} rows, {balanced[c]} asked for" for c, n in by_class.items() if n < balanced[c])
     if not drawn:
-        raise InputError(f"{path}: no row to review ({'; '.join(short) or 'none asked for'}); ask for classes that the audit has")
+        raise InputError(
+            f"{path}: no row to review ({'; '.join(short) or 'none asked for'}); ask for classes that the audit has"
+        )
     passages = max(len(_pieces(r)) for r in drawn)
     shown = [_sheet_row(r, passages, hide_verdicts) for r in drawn]
     write_rows(path, shown)
@@ -71,7 +90,9 @@ def _draw(rows: Sequence[Row], balanced: Mapping[str, int], seed: int) -> Rows:
     drawn: Rows = []
     for verdict, n in balanced.items():
         # Sorted: the draw is the same whatever the order of the rows.
-        of_class = sorted((r for r in rows if r["verdict"] == verdict), key=lambda r: (r["tier"], r["claim_id"]))
+        of_class = sorted(
+            (r for r in rows if r["verdict"] == verdict), key=lambda r: (r["tier"], r["claim_id"])
+        )
         drawn += [of_class[i] for i in rng.permutation(len(of_class))[:n]]
     return [drawn[i] for i in rng.permutation(len(drawn))]
 
@@ -81,12 +102,21 @@ def _item(row: Row) -> str:
 
 
 def _judged(row: Row) -> Row:
-    return {"judge_verdict": row["verdict"], **{f"judge_{c}": row.get(c) for c in ("error_type", "confidence", "explanation")}}
+    return {
+        "judge_verdict": row["verdict"],
+        **{f"judge_{c}": row.get(c) for c in ("error_type", "confidence", "explanation")},
+    }
 
 
 def _sheet_row(row: Row, passages: int, hide_verdicts: bool) -> Row:
     evidence = columns("evidence", _pieces(row), passages)
-    shown = {"item": _item(row), "tier": row["tier"], "subject": row["name"], "claim": row["text"], **evidence}
+    shown = {
+        "item": _item(row),
+        "tier": row["tier"],
+        "subject": row["name"],
+        "claim": row["text"],
+        **evidence,
+    }
     if hide_verdicts:
         return {**shown, **dict.fromkeys(READER_COLUMNS[1:], "")}
     return {**shown, **_judged(row), **dict.fromkeys(READER_COLUMNS, "")}
@@ -98,21 +128,27 @@ def _pieces(row: Row) -> list[str]:
 
 
 def read_sheet(path: Path) -> Rows:
-    """A filled sheet: ``item, tier, judge, human, comment`` for each row, the classes as the judge and the reader have them.
+    """A filled sheet: ``item, tier, judge, human, comment`` for each row, the classes as the judge
+    and the reader have them.
 
-    The reader writes ``agree`` = yes, or no with a ``correct_verdict``; on a sheet that hides verdicts, ``correct_verdict``
-    alone. A sheet saved with semicolons or tabs is read too.
+    The reader writes ``agree`` = yes, or no with a ``correct_verdict``; on a sheet that hides
+    verdicts, ``correct_verdict`` alone. A sheet saved with semicolons or tabs is read too.
 
     Raises:
-        InputError: it is no such sheet, or rows are not filled in or wrong; all are counted and the first ones named, with
-            their row in the spreadsheet.
+        InputError: it is no such sheet, or rows are not filled in or wrong; all are counted and the
+            first ones named, with their row in the spreadsheet.
     """
     table = read_rows(path)
     hidden = "judge_verdict" not in table[0]
     wanted = (*_ITEM_COLUMNS, *(READER_COLUMNS[1:] if hidden else READER_COLUMNS))
     check_columns(path, table[0], wanted)
-    judged = judge_verdicts(key_path(path), read_rows(key_path(path))) if hidden else judge_verdicts(path, table)
-    problems = [f"item {item} is in the key but not in the sheet" for item in judged.keys() - {r["item"] for r in table}]
+    judged = (
+        judge_verdicts(key_path(path), read_rows(key_path(path))) if hidden else judge_verdicts(path, table)
+    )
+    problems = [
+        f"item {item} is in the key but not in the sheet"
+        for item in judged.keys() - {r["item"] for r in table}
+    ]
     times = Counter(row["item"] for row in table)
     found: Rows = []
     still_open: list[str] = []
@@ -126,10 +162,14 @@ def read_sheet(path: Path) -> Rows:
             problem = None
         if problem:
             problems.append(f"{where} {problem}")
-        found.append({"item": row["item"], "tier": row["tier"], "judge": judged.get(row["item"]), "human": human})
+        found.append(
+            {"item": row["item"], "tier": row["tier"], "judge": judged.get(row["item"]), "human": human}
+        )
         found[-1]["comment"] = row["comment"].strip() or None
     if still_open:
-        raise InputError(f"{path}: {_open_rows(still_open, len(table), problems, 'correct_verdict' if hidden else 'agree')}")
+        raise InputError(
+            f"{path}: {_open_rows(still_open, len(table), problems, 'correct_verdict' if hidden else 'agree')}"
+        )
     need_none(path, problems)
     return found
 
@@ -142,7 +182,9 @@ def _open_rows(still_open: Sequence[str], rows: int, problems: Sequence[str], co
 
 
 def human_class(row: Row, judge: str | None, hidden: bool) -> tuple[str | None, str | None]:
-    """The reader's class, and what is wrong with the row; one of them is null. ``judge``: null for an item without a verdict."""
+    """The reader's class, and what is wrong with the row; one of them is null. ``judge``: null for
+    an item without a verdict.
+    """
     given = row["correct_verdict"].strip().lower()
     agree = row["agree"].strip().lower() if not hidden else "no"
     problem = None
@@ -167,46 +209,64 @@ def judge_verdicts(path: Path, table: Rows) -> dict[str, str]:
     found = {row["item"]: row["judge_verdict"].strip().lower() for row in table}
     wrong = [item for item, verdict in found.items() if verdict not in LABELS]
     if wrong:
-        raise InputError(f"{path}: item {wrong[0]} has judge_verdict = {found[wrong[0]]!r}; do not change this column")
+        raise InputError(
+            f"{path}: item {wrong[0]} has judge_verdict = {found[wrong[0]]!r}; do not change this column"
+        )
     return found
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Reader against judge. ``rows``: a row a class, and ``overall``; ``kappa``: Cohen's, null where it is not defined."""
+    """Reader against judge. ``rows``: a row a class, and ``overall``; ``kappa``: Cohen's, null
+    where it is not defined.
+    """
 
     rows: Rows
     kappa: float | None
 
 
 def agreement(rows: Sequence[Row]) -> Agreement:
-    """Agreement of each of the judge's classes with Wilson's 95% interval, and the drift of class totals (paper, table 11, E).
+    """Agreement of each of the judge's classes with Wilson's 95% interval, and the drift of class
+    totals (paper, table 11, E).
 
-    Columns: ``class, judged`` (rows the judge put there), ``agreed, agreement, low, high``, ``human`` (rows the reader put
-    there), ``drift`` = human - judged, and ``to_CLASS``: where the reader put the judge's rows.
+    Columns: ``class, judged`` (rows the judge put there), ``agreed, agreement, low, high``,
+    ``human`` (rows the reader put there), ``drift`` = human - judged, and ``to_CLASS``: where the
+    reader put the judge's rows.
     """
     confusion = Counter((r["judge"], r["human"]) for r in rows)
     table = []
     for c in LABELS:
         moved = {f"to_{h}": confusion[c, h] for h in LABELS}
-        judged, human = sum(moved.values()), sum(confusion[j, c] for j in LABELS)
-        table.append({"class": c, **_agreed(confusion[c, c], judged), "human": human, "drift": human - judged, **moved})
+        judged = sum(moved.values())
+        human = sum(confusion[j, c] for j in LABELS)
+        table.append(
+            {"class": c, **_agreed(confusion[c, c], judged), "human": human, "drift": human - judged, **moved}
+        )
     totals = {f"to_{h}": sum(confusion[j, h] for j in LABELS) for h in LABELS}
     agreed = sum(confusion[c, c] for c in LABELS)
-    table.append({"class": "overall", **_agreed(agreed, len(rows)), "human": len(rows), "drift": None, **totals})
+    table.append(
+        {"class": "overall", **_agreed(agreed, len(rows)), "human": len(rows), "drift": None, **totals}
+    )
     return Agreement(table, _kappa(rows))
 
 
 def _agreed(agreed: int, judged: int) -> Row:
     low, high = wilson(agreed, judged) or (None, None)
-    return {"judged": judged, "agreed": agreed, "agreement": agreed / judged if judged else None, "low": low, "high": high}
+    return {
+        "judged": judged,
+        "agreed": agreed,
+        "agreement": agreed / judged if judged else None,
+        "low": low,
+        "high": high,
+    }
 
 
 def _kappa(rows: Sequence[Row]) -> float | None:
     """Not defined where both use one and the same class throughout: chance alone would agree."""
     from sklearn.metrics import cohen_kappa_score
 
-    judge, human = [r["judge"] for r in rows], [r["human"] for r in rows]
+    judge = [r["judge"] for r in rows]
+    human = [r["human"] for r in rows]
     return float(cohen_kappa_score(judge, human)) if len({*judge, *human}) > 1 else None
 
 

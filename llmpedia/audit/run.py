@@ -1,7 +1,8 @@
-"""``llmpedia audit``: sample a run's articles, then claims, evidence and verdicts wave by wave; resumes an audit that is there.
+"""``llmpedia audit``: sample a run's articles, then claims, evidence and verdicts wave by wave;
+resumes an audit that is there.
 
-An audit is a folder like a run, ``RUN/audits/NAME``: wave 0 commits the sample, each later wave its share of it. It audits the
-commits the run had when it began, however far the run has gone since.
+An audit is a folder like a run, ``RUN/audits/NAME``: wave 0 commits the sample, each later wave its
+share of it. It audits the commits the run had when it began, however far the run has gone since.
 """
 
 import asyncio
@@ -18,19 +19,20 @@ from llmpedia.audit.providers import cap, names_of
 from llmpedia.audit.sampling import Sampled, articles_of, read_titles, sample
 from llmpedia.audit.settings import AuditConfig
 from llmpedia.audit.worker import AUDIT_ITEMS, AuditWorker, make_helpers
-from llmpedia.engines.preflight import Need
 from llmpedia.engines.concurrency.limiter import start_limiter
+from llmpedia.engines.preflight import Need
 from llmpedia.errors import InputError
 from llmpedia.execution.provenance import described, machine_of
-from llmpedia.execution.session import Session, Sessions
 from llmpedia.execution.ray_stream import Row, Work
+from llmpedia.execution.session import Session, Sessions
 from llmpedia.execution.waves import Waves
 from llmpedia.prompts import load_prompt
 from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import Manifest, RunFolder
 from llmpedia.tables import table
 
-# An English word with its space, in characters, for a first check that the longest article fits the judge's context.
+# An English word with its space, in characters, for a first check that the longest article fits the
+# judge's context.
 _CHARS_A_WORD = 6
 
 
@@ -64,11 +66,16 @@ class AuditPlan:
             read = self.run.read("articles", [wave], ["subject_id", "wikitext"])
             pairs = zip(read["subject_id"].to_pylist(), read["wikitext"].to_pylist(), strict=True)
             texts.update({n: text for n, text in pairs if n in wanted})
-        return [{"subject_id": i["subject_id"], "name": i["name"], "wikitext": texts[i["subject_id"]]} for i in self.items]
+        return [
+            {"subject_id": i["subject_id"], "name": i["name"], "wikitext": texts[i["subject_id"]]}
+            for i in self.items
+        ]
 
 
 def describe_audit(config: AuditConfig, run: RunFolder, providers: dict[str, str]) -> Row:
-    """What the audit's ``run.yaml`` holds; ``audited``: the commits of the run it is about; ``providers``: of each tier."""
+    """What the audit's ``run.yaml`` holds; ``audited``: the commits of the run it is about;
+    ``providers``: of each tier.
+    """
     last = run.manifests[-1]
     seeds = sorted(read_titles(config.sample.titles)) if config.sample.titles else []
     prompts = {name: load_prompt(name).sha256 for name in ("audit/claims", "audit/verdict")}
@@ -77,12 +84,17 @@ def describe_audit(config: AuditConfig, run: RunFolder, providers: dict[str, str
 
 
 def audit(
-    config: AuditConfig, run: RunFolder, name: str, progress: Callable[[AuditProgress], None], sessions: Sessions = Session
+    config: AuditConfig,
+    run: RunFolder,
+    name: str,
+    progress: Callable[[AuditProgress], None],
+    sessions: Sessions = Session,
 ) -> RunFolder:
-    """Audit a run into ``RUN/audits/NAME``; resumes what is already there. ``sessions``: whence it has its own.
+    """Audit a run into ``RUN/audits/NAME``; resumes what is already there. ``sessions``: whence it
+    has its own.
 
-    Raises:
-        ConfigError, InputError, EngineError: one line; what was committed stays, and the same call resumes.
+    Raises: ConfigError, InputError, EngineError: one line; what was committed stays, and the same
+        call resumes.
     """
     if not run.manifests or not run.manifests[-1].facts["totals"].get("articles"):
         raise InputError(f"{run.uri}: holds no article yet; materialize first")
@@ -95,7 +107,10 @@ def audit(
         audited.clean()
         waves = _same_run(audited, run)
         _same_sources(audited, providers)
-        if audited.last_wave >= 0 and audited.last_wave * config.waves.size >= audited.manifests[0].facts["totals"]["sample"]:
+        if (
+            audited.last_wave >= 0
+            and audited.last_wave * config.waves.size >= audited.manifests[0].facts["totals"]["sample"]
+        ):
             return audited
         progress(AuditProgress("starting Ray and the judge", 0, None))
         with sessions(config, _needs(config, run), embeds=False) as session:
@@ -126,7 +141,10 @@ def _same_sources(audited: RunFolder, providers: dict[str, str]) -> None:
 
 def _needs(config: AuditConfig, run: RunFolder) -> list[Need]:
     """What both stages take of the judge's context, measured on the run's longest article."""
-    longest = max(max(run.read("articles", [w], ["words"])["words"].to_pylist(), default=0) for w in range(len(run.manifests)))
+    longest = max(
+        max(run.read("articles", [w], ["words"])["words"].to_pylist(), default=0)
+        for w in range(len(run.manifests))
+    )
     prompt = len(load_prompt("audit/claims").system)
     claims = Need("claims", longest * _CHARS_A_WORD + prompt, config.stage("claims").max_tokens or 0)
     return [claims, verdict_need(config, config.audit.claims)]
@@ -151,15 +169,22 @@ class _Audit:
         session: Session,
         progress: Callable[[AuditProgress], None],
     ) -> None:
-        self._config, self._run, self._waves, self._audited = config, run, waves, audited
-        self._lease, self._session, self._progress = lease, session, progress
+        self._config = config
+        self._run = run
+        self._waves = waves
+        self._audited = audited
+        self._lease = lease
+        self._session = session
+        self._progress = progress
         self._limiters: dict[str, Any] = {"judge": session.limiter}
         self._limiters.update({tier: start_limiter(cap(tier, config)) for tier in config.audit.tiers})
 
     def run(self) -> None:
         if self._audited.last_wave < 0:
             self._commit_sample()
-        waves = Waves[AuditPlan](self._config, list(self._limiters.values()), self._work, self._finish, self._tell)
+        waves = Waves[AuditPlan](
+            self._config, list(self._limiters.values()), self._work, self._finish, self._tell
+        )
         drawn = self._audited.read("sample", [0]).to_pylist()
         size = self._config.waves.size
         waves.run(self._audited.last_wave + 1, lambda w: _plan(drawn, size, self._run, w), lambda _: None)
@@ -179,11 +204,15 @@ class _Audit:
         self._commit({"sample": table("sample", rows)}, {"notes": notes})
 
     async def _draw(self) -> tuple[list[Sampled], list[str]]:
-        """The sample; the frontier asks tier 1, through the journal of wave 0 like everything that is asked."""
+        """The sample; the frontier asks tier 1, through the journal of wave 0 like everything that
+        is asked.
+        """
         articles = articles_of(self._run, self._waves)
         if not self._config.sample.frontier:
             return await sample(articles, self._config.sample, _no_look_up)
-        settings = self._config.model_copy(update={"audit": self._config.audit.model_copy(update={"tiers": ("wikipedia",)})})
+        settings = self._config.model_copy(
+            update={"audit": self._config.audit.model_copy(update={"tiers": ("wikipedia",)})}
+        )
         helpers = make_helpers(settings, self._audited.uri, 0, "driver", self._limiters)
         return await sample(articles, self._config.sample, lambda name: look_up("wikipedia", name, helpers))
 
@@ -205,7 +234,8 @@ def audit_tables(items: tuple[Row, ...], visits: list[Row], first_claim: int) ->
     rows: dict[str, list[Row]] = {name: [] for name in ("audited", "claims", "evidence", "verdicts")}
     completions: dict[str, Row] = {}
     for item, visit in zip(items, visits, strict=True):
-        n, claims = item["subject_id"], visit["claims"]
+        n = item["subject_id"]
+        claims = visit["claims"]
         ids = range(first_claim, first_claim + len(claims or ()))
         first_claim = ids.stop
         kept = {k: item[k] for k in ("position", "subject_id", "name", "hop", "strata")}
@@ -219,7 +249,10 @@ def audit_tables(items: tuple[Row, ...], visits: list[Row], first_claim: int) ->
             rows["verdicts"].append({"claim_id": ids[place], "subject_id": n, **verdict})
         for row in visit["completions"]:
             completions.setdefault(row["key"], row)
-    return {name: table(name, found) for name, found in {**rows, "completions": list(completions.values())}.items()}
+    return {
+        name: table(name, found)
+        for name, found in {**rows, "completions": list(completions.values())}.items()
+    }
 
 
 _COUNTED = ("sample", "audited", "claims", "evidence", "verdicts", "completions")
@@ -231,11 +264,19 @@ def facts_of(tables: dict[str, pa.Table], previous: Manifest | None) -> dict[str
     if "audited" in tables:
         errors = tables["audited"]["claims_error"].to_pylist()
         counts["extraction_failed"] = sum(e is not None for e in errors)
-        outcomes = zip(tables["evidence"]["tier"].to_pylist(), tables["evidence"]["outcome"].to_pylist(), strict=True)
+        outcomes = zip(
+            tables["evidence"]["tier"].to_pylist(), tables["evidence"]["outcome"].to_pylist(), strict=True
+        )
         counts["outcomes"] = dict(sorted(Counter(f"{tier}: {outcome}" for tier, outcome in outcomes).items()))
-        verdicts = zip(tables["verdicts"]["tier"].to_pylist(), tables["verdicts"]["verdict"].to_pylist(), strict=True)
-        counts["verdicts_by_label"] = dict(sorted(Counter(f"{tier}: {label}" for tier, label in verdicts).items()))
+        verdicts = zip(
+            tables["verdicts"]["tier"].to_pylist(), tables["verdicts"]["verdict"].to_pylist(), strict=True
+        )
+        counts["verdicts_by_label"] = dict(
+            sorted(Counter(f"{tier}: {label}" for tier, label in verdicts).items())
+        )
         counts["coerced"] = sum(tables["verdicts"]["coerced"].to_pylist())
     before = previous.facts["totals"] if previous else {}
-    totals = {name: before.get(name, 0) + (tables[name].num_rows if name in tables else 0) for name in _COUNTED}
+    totals = {
+        name: before.get(name, 0) + (tables[name].num_rows if name in tables else 0) for name in _COUNTED
+    }
     return {"counts": counts, "totals": totals}

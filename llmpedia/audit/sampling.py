@@ -1,7 +1,9 @@
-"""Which articles of a run are audited: seeded draws that are saved with the audit (paper, section 4.2, 5.2 and appendix K).
+"""Which articles of a run are audited: seeded draws that are saved with the audit (paper, section
+4.2, 5.2 and appendix K).
 
-A draw orders subjects by a hash of (seed, stratum, key of the subject), so that it depends neither on the order nor on the number
-of the others: a longer sample of the same seed holds the shorter one.
+A draw orders subjects by a hash of (seed, stratum, key of the subject), so that it depends neither
+on the order nor on the number of the others: a longer sample of the same seed holds the shorter
+one.
 """
 
 import asyncio
@@ -90,7 +92,9 @@ async def sample(
         titles = read_titles(settings.titles)
         take("titles", [a for a in articles if canonical_key(a.name) in titles], len(titles))
     if not chosen:
-        raise InputError("the sample is empty: no article of the run fits; run more of it, or change the settings under sample:")
+        raise InputError(
+            "the sample is empty: no article of the run fits; run more of it, or change the settings under sample:"
+        )
     return sorted(chosen.values(), key=lambda s: (s.article.run_wave, s.article.subject_id)), notes
 
 
@@ -131,7 +135,8 @@ def read_titles(path: str) -> set[str]:
 
 
 def title_lines(path: str, setting: str) -> list[str]:
-    """A file's titles, one a line; lines that begin with # are comments. ``setting``: what named the file.
+    """A file's titles, one a line; lines that begin with # are comments. ``setting``: what named
+    the file.
 
     Raises:
         InputError: it cannot be read or holds none.
@@ -139,7 +144,9 @@ def title_lines(path: str, setting: str) -> list[str]:
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as e:
-        raise InputError(f"{setting} = {path!r}: cannot be read ({e}); give a UTF-8 text file, one title a line") from e
+        raise InputError(
+            f"{setting} = {path!r}: cannot be read ({e}); give a UTF-8 text file, one title a line"
+        ) from e
     titles = [" ".join(line.split()) for line in lines if line.strip() and not line.startswith("#")]
     if not titles:
         raise InputError(f"{setting} = {path!r}: holds no title; write one a line")

@@ -1,6 +1,8 @@
-"""An audit's settings, with their defaults: what is sampled, where evidence comes from, who judges (paper, section 4.2).
+"""An audit's settings, with their defaults: what is sampled, where evidence comes from, who judges
+(paper, section 4.2).
 
-The judge is the ``engine`` section, as everywhere; ``wikipedia`` and ``web`` are the two tiers of evidence.
+The judge is the ``engine`` section, as everywhere; ``wikipedia`` and ``web`` are the two tiers of
+evidence.
 """
 
 from pathlib import Path
@@ -9,18 +11,20 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from llmpedia.audit.evidence import TIERS, Tier
-from llmpedia.config.walk import JobConfig, Positive, Section
 from llmpedia.config.files import found_file, load_mapping, parse_as
+from llmpedia.config.walk import JobConfig, Positive, Section
 
 Count = Annotated[int, Field(ge=0)]
 Seconds = Annotated[float, Field(gt=0.0)]
 
 
 class SampleSection(Section):
-    """What is audited. Samples may overlap: an article is judged once and belongs to each of its strata.
+    """What is audited. Samples may overlap: an article is judged once and belongs to each of its
+    strata.
 
-    ``random``: uniform over articles. ``hop_whole``: hops of which every article is taken, with ``hop_each`` a hop after them
-    (paper, table 6: all of hops 0 and 1, 200 a hop after); null leaves hops out. ``frontier``: subjects that Wikipedia lacks.
+    ``random``: uniform over articles. ``hop_whole``: hops of which every article is taken, with
+    ``hop_each`` a hop after them (paper, table 6: all of hops 0 and 1, 200 a hop after); null
+    leaves hops out. ``frontier``: subjects that Wikipedia lacks.
     ``titles``: a file of titles, one a line. ``seed``: of every draw.
     """
 
@@ -34,14 +38,17 @@ class SampleSection(Section):
     @model_validator(mode="after")
     def _some(self) -> Self:
         if not (self.random or self.hop_whole is not None or self.frontier or self.titles):
-            raise ValueError("random: 0: nothing would be sampled; set sample.random, hop_whole, frontier or titles")
+            raise ValueError(
+                "random: 0: nothing would be sampled; set sample.random, hop_whole, frontier or titles"
+            )
         return self
 
 
 class JudgingSection(Section):
     """How articles become verdicts.
 
-    ``claims``: most claims of an article (paper: 10). ``evidence_chars``: characters of evidence a judge is shown at most;
+    ``claims``: most claims of an article (paper: 10). ``evidence_chars``: characters of evidence a
+    judge is shown at most;
     ``passage_words``: length of the passages that longer evidence is cut into.
     """
 
@@ -59,14 +66,18 @@ class JudgingSection(Section):
     @model_validator(mode="after")
     def _some(self) -> Self:
         if not self.tiers or len(set(self.tiers)) < len(self.tiers):
-            raise ValueError(f"tiers: {list(self.tiers)}: name each tier once, at least one of {', '.join(TIERS)}")
+            raise ValueError(
+                f"tiers: {list(self.tiers)}: name each tier once, at least one of {', '.join(TIERS)}"
+            )
         return self
 
 
 class WikipediaSection(Section):
-    """Tier 1. ``kind``: the MediaWiki API, or a local copy at ``path`` (ZIM file, indexed XML dump, Parquet of titles and texts).
+    """Tier 1. ``kind``: the MediaWiki API, or a local copy at ``path`` (ZIM file, indexed XML dump,
+    Parquet of titles and texts).
 
-    ``contact``: address or URL that the User-Agent names, as Wikimedia asks of every client. ``concurrency``: requests at once.
+    ``contact``: address or URL that the User-Agent names, as Wikimedia asks of every client.
+    ``concurrency``: requests at once.
     """
 
     kind: Literal["mediawiki", "zim", "dump", "parquet"] = "mediawiki"
@@ -91,10 +102,12 @@ class WikipediaSection(Section):
 
 
 class WebSection(Section):
-    """Tier 2 (paper, appendix F). ``backend``: null takes the first whose key is set: Valyu, Serper, Brave, else DuckDuckGo.
+    """Tier 2 (paper, appendix F). ``backend``: null takes the first whose key is set: Valyu,
+    Serper, Brave, else DuckDuckGo.
 
-    ``threshold``: least score of an address; ``pages``: most pages a subject; ``paper_exact``: without this project's list of
-    Wikipedia mirrors and sister projects. ``allow_loopback``: for the rehearsal and tests; nothing else private is ever reached.
+    ``threshold``: least score of an address; ``pages``: most pages a subject; ``paper_exact``:
+    without this project's list of Wikipedia mirrors and sister projects. ``allow_loopback``: for
+    the rehearsal and tests; nothing else private is ever reached.
     """
 
     backend: Literal["valyu", "serper", "brave", "duckduckgo", "searxng", "rehearsal"] | None = None
@@ -112,7 +125,9 @@ class WebSection(Section):
 
 
 class CacheSection(Section):
-    """Evidence kept on this machine across audits. ``path``: a folder, null for none; ``days``: then it is fetched anew."""
+    """Evidence kept on this machine across audits. ``path``: a folder, null for none; ``days``:
+    then it is fetched anew.
+    """
 
     path: str | None = None
     days: Annotated[float, Field(gt=0.0)] = 30.0
@@ -169,16 +184,20 @@ def load_audit_config(path: str | Path, overrides: list[str] | None = None) -> A
 
 
 def resolve_audit_paths(config: AuditConfig, source: Path) -> AuditConfig:
-    """Files that settings name, as absolute paths: relative to this process's folder, else to the configuration's.
+    """Files that settings name, as absolute paths: relative to this process's folder, else to the
+    configuration's.
 
     Raises:
         ConfigError: there is no such file.
     """
-    sample, wikipedia = config.sample, config.wikipedia
+    sample = config.sample
+    wikipedia = config.wikipedia
     if sample.titles:
         found = found_file(sample.titles, source, "sample.titles", "give a text file with one title a line")
         sample = sample.model_copy(update={"titles": found})
     if wikipedia.path and wikipedia.kind != "parquet":
-        found = found_file(wikipedia.path, source, "wikipedia.path", "give a ZIM file, an XML dump or its index")
+        found = found_file(
+            wikipedia.path, source, "wikipedia.path", "give a ZIM file, an XML dump or its index"
+        )
         wikipedia = wikipedia.model_copy(update={"path": found})
     return config.model_copy(update={"sample": sample, "wikipedia": wikipedia})

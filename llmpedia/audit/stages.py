@@ -1,6 +1,8 @@
-"""The two LLM steps of an audit: claims out of an article, verdicts on claims (paper, section 4.2 and appendix D).
+"""The two LLM steps of an audit: claims out of an article, verdicts on claims (paper, section 4.2
+and appendix D).
 
-Text under judgement is data: it stands between tags that cannot occur in it, and a verdict that was not offered is no verdict.
+Text under judgement is data: it stands between tags that cannot occur in it, and a verdict that was
+not offered is no verdict.
 """
 
 import re
@@ -36,7 +38,8 @@ class ErrorType(StrEnum):
     OTHER = "other"
 
 
-# "Refuted" because the evidence is silent is no refutation (paper, appendix D.2, parser safety net).
+# "Refuted" because the evidence is silent is no refutation (paper, appendix D.2, parser safety
+# net).
 _SILENCE = re.compile(
     r"\b(do(es)? not|doesn't|don't|did not|didn't|never) (explicitly |directly |specifically )?"
     r"(mention|state|specify|address|say|indicate|discuss|provide|contain|include|refer|describe|confirm)|"
@@ -55,7 +58,9 @@ class Written:
 
 
 class ExtractClaims(Stage[Written, tuple[str, ...]]):
-    """Up to ``audit.claims`` atomic claims. No claim at all is an answer that cannot be used, never "nothing to check"."""
+    """Up to ``audit.claims`` atomic claims. No claim at all is an answer that cannot be used, never
+    "nothing to check".
+    """
 
     name: ClassVar[StageName] = "claims"
     config: JudgingConfig
@@ -66,7 +71,11 @@ class ExtractClaims(Stage[Written, tuple[str, ...]]):
     def values(self, question: Written) -> dict[str, str]:
         """See :class:`Stage`."""
         most = str(self.config.audit.claims)
-        return {"subject_name": one_line(question.subject), "article_block": neutral(question.text), "most_claims": most}
+        return {
+            "subject_name": one_line(question.subject),
+            "article_block": neutral(question.text),
+            "most_claims": most,
+        }
 
     def constraint(self, question: Written) -> Constraint:
         """See :class:`Stage`."""
@@ -94,7 +103,9 @@ class ExtractClaims(Stage[Written, tuple[str, ...]]):
 
 @dataclass(frozen=True)
 class Case:
-    """Claims on a subject, and the evidence they are judged by. ``source``: where it comes from, in words."""
+    """Claims on a subject, and the evidence they are judged by. ``source``: where it comes from, in
+    words.
+    """
 
     subject: str
     claims: tuple[str, ...]
@@ -104,7 +115,9 @@ class Case:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A judge's decision on one claim. ``coerced``: it said refuted, but explained it by the evidence's silence."""
+    """A judge's decision on one claim. ``coerced``: it said refuted, but explained it by the
+    evidence's silence.
+    """
 
     label: Label
     error_type: ErrorType | None
@@ -114,7 +127,9 @@ class Verdict:
 
 
 class Judge(Stage[Case, dict[int, Verdict]]):
-    """Verdicts by number of the claim, from 0. What the answer leaves out or spoils is left out of the value, never guessed."""
+    """Verdicts by number of the claim, from 0. What the answer leaves out or spoils is left out of
+    the value, never guessed.
+    """
 
     name: ClassVar[StageName] = "verdict"
     config: JudgingConfig
@@ -126,7 +141,9 @@ class Judge(Stage[Case, dict[int, Verdict]]):
         """See :class:`Stage`."""
         return {
             "subject_name": one_line(question.subject),
-            "claims_block": "\n".join(f"{i}. {neutral(one_line(c))}" for i, c in enumerate(question.claims, 1)),
+            "claims_block": "\n".join(
+                f"{i}. {neutral(one_line(c))}" for i, c in enumerate(question.claims, 1)
+            ),
             "evidence_source": neutral(one_line(question.source)),
             "evidence_block": neutral(question.evidence),
             "count": str(len(question.claims)),
@@ -145,7 +162,9 @@ class Judge(Stage[Case, dict[int, Verdict]]):
             }
         )
         return Constraint(
-            json_schema=object_schema({"verdicts": {"type": "array", "items": verdict, "minItems": n, "maxItems": n}})
+            json_schema=object_schema(
+                {"verdicts": {"type": "array", "items": verdict, "minItems": n, "maxItems": n}}
+            )
         )
 
     def parse(self, question: Case, text: str) -> dict[int, Verdict]:
@@ -155,7 +174,8 @@ class Judge(Stage[Case, dict[int, Verdict]]):
             raise AnswerError('the answer is not {"verdicts": [...]}')
         found: dict[int, list[Verdict]] = {}
         for row in (r for r in rows if isinstance(r, dict)):
-            number, verdict = _number(row, len(question.claims)), _verdict(row)
+            number = _number(row, len(question.claims))
+            verdict = _verdict(row)
             if number is not None and verdict is not None:
                 found.setdefault(number, []).append(verdict)
         agreed = {n: vs[0] for n, vs in found.items() if len({v.label for v in vs}) == 1}
@@ -177,8 +197,11 @@ def _verdict(row: dict[str, Any]) -> Verdict | None:
     label = row.get("verdict")
     if label not in LABELS:
         return None
-    confidence, explanation = row.get("confidence"), row.get("explanation")
-    sure = isinstance(confidence, int | float) and not isinstance(confidence, bool) and 0.0 <= confidence <= 1.0
+    confidence = row.get("confidence")
+    explanation = row.get("explanation")
+    sure = (
+        isinstance(confidence, int | float) and not isinstance(confidence, bool) and 0.0 <= confidence <= 1.0
+    )
     explanation = one_line(explanation) if isinstance(explanation, str) else ""
     coerced = label == "refuted" and bool(_SILENCE.search(explanation))
     kind = row.get("error_type")

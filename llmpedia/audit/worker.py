@@ -1,4 +1,5 @@
-"""The Ray Data stage that takes a wave's sampled articles through ``audit_article``: many in flight, one process a worker.
+"""The Ray Data stage that takes a wave's sampled articles through ``audit_article``: many in
+flight, one process a worker.
 
 Input columns: those of ``AUDIT_ITEMS``. Output: ``stream.VISITS``.
 """
@@ -24,18 +25,23 @@ _BATCHES = 3
 AUDIT_ITEMS = pa.schema([("subject_id", pa.int64()), ("name", pa.string()), ("wikitext", pa.string())])
 
 
-def make_helpers(config: AuditConfig, audit_uri: str, wave: int, writer: str, limiters: dict[str, Any]) -> Helpers:
-    """Durable clients of judge and evidence for one wave in one process; they share one journal writer.
+def make_helpers(
+    config: AuditConfig, audit_uri: str, wave: int, writer: str, limiters: dict[str, Any]
+) -> Helpers:
+    """Durable clients of judge and evidence for one wave in one process; they share one journal
+    writer.
 
     ``limiters``: handles under ``judge`` and the tiers' names.
     """
     folder = Folder(audit_uri)
-    journaled, commit = read_wave(folder, wave), GroupCommit(JournalWriter(folder, wave, writer))
+    journaled = read_wave(folder, wave)
+    commit = GroupCommit(JournalWriter(folder, wave, writer))
     name = client_name(wave, writer)
     engine = make_engine(config, audit_uri, wave, writer)
     permits = make_permits(config, limiters["judge"], name, wave)
     heed_pauses(engine, permits)
-    evidence, providers = {}, {}
+    evidence = {}
+    providers = {}
     for tier in config.audit.tiers:
         shared: Permits = SharedPermits(limiters[tier], name, wave)
         apart = batched(tier, config)
@@ -56,4 +62,6 @@ class AuditWorker(Worker):
 
     async def visit(self, row: Row) -> str:
         """See :class:`Worker`."""
-        return json.dumps((await audit_article(AuditItem(**row), self._config, self._stages, self._helpers)).dump())
+        return json.dumps(
+            (await audit_article(AuditItem(**row), self._config, self._stages, self._helpers)).dump()
+        )

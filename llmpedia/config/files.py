@@ -1,4 +1,5 @@
-"""YAML files as checked settings: reading, ``a.b=c`` overrides, and one line for whatever is at fault.
+"""YAML files as checked settings: reading, ``a.b=c`` overrides, and one line for whatever is at
+fault.
 
 A :class:`ConfigError` names the dotted path, the value, the rule and the way out.
 """
@@ -24,7 +25,9 @@ def load_mapping(path: str | Path, overrides: list[str] | None = None) -> dict[s
     try:
         text = Path(path).read_text(encoding="utf-8")
     except OSError as e:
-        raise ConfigError(f"{path}: cannot be read ({e.strerror}); give the path of a YAML file such as configs/demo.yaml") from e
+        raise ConfigError(
+            f"{path}: cannot be read ({e.strerror}); give the path of a YAML file such as configs/demo.yaml"
+        ) from e
     except UnicodeDecodeError as e:
         raise ConfigError(f"{path}: not UTF-8 text (byte {e.start}); save the file as UTF-8") from e
     try:
@@ -32,7 +35,9 @@ def load_mapping(path: str | Path, overrides: list[str] | None = None) -> dict[s
     except yaml.YAMLError as e:
         raise ConfigError(f"{path}: not valid YAML ({' '.join(str(e).split())}); correct the file") from e
     if not isinstance(data, dict):
-        raise ConfigError(f"{path}: {type(data).__name__}: the file must hold sections such as run: and engine:")
+        raise ConfigError(
+            f"{path}: {type(data).__name__}: the file must hold sections such as run: and engine:"
+        )
     for override in overrides or []:
         _apply(data, override)
     return data
@@ -54,7 +59,9 @@ def _apply(data: dict[str, Any], override: str) -> None:
     path, eq, value = override.partition("=")
     keys = path.strip().split(".")
     if not eq or not all(keys):
-        raise ConfigError(f"--set {override}: must read section.key=value, for example --set caps.articles=100")
+        raise ConfigError(
+            f"--set {override}: must read section.key=value, for example --set caps.articles=100"
+        )
     node = data
     for key in keys[:-1]:
         if node.get(key) is None:
@@ -85,20 +92,25 @@ def _one_line(error: ValidationError, kind: type[BaseModel]) -> str:
 def _known_keys(loc: tuple[int | str, ...], model: type[BaseModel]) -> str:
     for part in loc[:-1]:
         field = model.model_fields.get(str(part))
-        model = _section_of(field.annotation, model) if field else model  # no field: a name in a mapping of sections
+        model = (
+            _section_of(field.annotation, model) if field else model
+        )  # no field: a name in a mapping of sections
     known = list(model.model_fields)
     close = difflib.get_close_matches(str(loc[-1]), known, n=1)
     return f"did you mean {close[0]}?" if close else f"known keys: {', '.join(known)}"
 
 
 def _section_of(annotation: Any, default: type[BaseModel]) -> type[BaseModel]:
-    """The section that a field holds, be it null or not, or a mapping of such; ``default`` where it holds none."""
+    """The section that a field holds, be it null or not, or a mapping of such; ``default`` where it
+    holds none.
+    """
     kinds = (annotation, *get_args(annotation))
     return next((k for k in kinds if isinstance(k, type) and issubclass(k, BaseModel)), default)
 
 
 def found_file(name: str, source: Path, setting: str, way_out: str) -> str:
-    """The absolute path of a file that a setting names, relative to this process's folder, else to the configuration's.
+    """The absolute path of a file that a setting names, relative to this process's folder, else to
+    the configuration's.
 
     Raises:
         ConfigError: there is none.

@@ -1,8 +1,10 @@
-"""A run's settings: YAML in, one frozen typed object out. Every default lives in this file; an audit's own in audit/settings.py.
+"""A run's settings: YAML in, one frozen typed object out. Every default lives in this file; an
+audit's own in audit/settings.py.
 
-An unknown key, a wrong type or an impossible value is a :class:`ConfigError` of one line: the dotted path, the value, the
-rule, the way out. ``IDENTITY`` settings decide what a run writes and are fixed once it has begun; all others (caps, engine
-placement, retries) may differ from one start to the next.
+An unknown key, a wrong type or an impossible value is a :class:`ConfigError` of one line: the
+dotted path, the value, the rule, the way out. ``IDENTITY`` settings decide what a run writes and
+are fixed once it has begun; all others (caps, engine placement, retries) may differ from one start
+to the next.
 """
 
 import hashlib
@@ -34,9 +36,10 @@ StageName = Literal[
 # The stages of a walk.
 STAGE_NAMES: tuple[StageName, ...] = ("self_grounding", "outline", "article", "ner", "arbitration")
 
-# Outline and fact-sheet budgets follow the paper's released program; an article of 716 words with 80 links needs about
-# 2,500 tokens, 25 phrases with a decision each about 700, and 10 verdicts with explanations about 1,000. A closed-book response
-# of three sentences may be thought over at length (ElephantBench allows 8,192 tokens).
+# Outline and fact-sheet budgets follow the paper's released program; an article of 716 words with
+# 80 links needs about 2,500 tokens, 25 phrases with a decision each about 700, and 10 verdicts with
+# explanations about 1,000. A closed-book response of three sentences may be thought over at length
+# (ElephantBench allows 8,192 tokens).
 MAX_TOKENS: dict[StageName, int] = {
     "self_grounding": 1024,
     "outline": 1024,
@@ -59,7 +62,9 @@ Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 class Section(BaseModel):
-    """Base of all sections: frozen, no unknown keys, no silent conversion (an int where a float is asked is fine)."""
+    """Base of all sections: frozen, no unknown keys, no silent conversion (an int where a float is
+    asked is fine).
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -81,7 +86,9 @@ class RunSection(Section):
         if self.mode == "topic" and not self.root_topic:
             raise ValueError("root_topic: null: mode topic needs a root topic; set run.root_topic")
         if self.mode != "topic" and self.root_topic:
-            raise ValueError(f"root_topic: {self.root_topic!r}: used by mode topic only; set run.mode to topic or remove it")
+            raise ValueError(
+                f"root_topic: {self.root_topic!r}: used by mode topic only; set run.mode to topic or remove it"
+            )
         if self.mode == "titles" and not self.titles:
             raise ValueError("titles: null: mode titles needs a file with one title a line; set run.titles")
         if not self.titles and not (self.seed or "").strip():
@@ -137,7 +144,8 @@ class EntitiesSection(Section):
 
 
 class EngineSection(Section):
-    """Where completions come from. ``models_file``: what models take and cost, ahead of llmpedia/engines/models.yaml.
+    """Where completions come from. ``models_file``: what models take and cost, ahead of
+    llmpedia/engines/models.yaml.
 
     Kind torch scores given answers (perplexity) and writes none.
     """
@@ -179,7 +187,9 @@ class EngineSection(Section):
                 "on one device; set both to 1, or engine.kind to vllm"
             )
         if self.accelerator == "cpu" and self.gpus > 1 and self.pipeline_parallel > 1:
-            raise ValueError("pipeline_parallel: a CPU engine has no pipeline stages; set engine.pipeline_parallel to 1")
+            raise ValueError(
+                "pipeline_parallel: a CPU engine has no pipeline stages; set engine.pipeline_parallel to 1"
+            )
         return self
 
     @property
@@ -191,9 +201,10 @@ class EngineSection(Section):
 class BatchSection(Section):
     """Kind openai_batch: how requests become batches, and how long they are waited for.
 
-    ``most_requests``, ``most_bytes``: of one input file (the service's limits are the defaults). ``most_enqueued_tokens``: prompt
-    tokens of a model in open batches at once, at 4 characters a token; null leaves it to the service to refuse. ``settle_s``: a
-    batch is closed when no request has come for this long. ``first_poll_s``, ``longest_poll_s``: between looks at a batch.
+    ``most_requests``, ``most_bytes``: of one input file (the service's limits are the defaults).
+    ``most_enqueued_tokens``: prompt tokens of a model in open batches at once, at 4 characters a
+    token; null leaves it to the service to refuse. ``settle_s``: a batch is closed when no request
+    has come for this long. ``first_poll_s``, ``longest_poll_s``: between looks at a batch.
     """
 
     most_requests: Annotated[int, Field(ge=1, le=50_000)] = 50_000
@@ -207,8 +218,8 @@ class BatchSection(Section):
 class StageSection(Section):
     """One stage's own sampling; null takes the run's.
 
-    ``frequency_penalty``: keeps a weak model from linking one name over and over. ``template``: options of the model's chat
-    template, such as ``enable_thinking: false``.
+    ``frequency_penalty``: keeps a weak model from linking one name over and over. ``template``:
+    options of the model's chat template, such as ``enable_thinking: false``.
     """
 
     model: str | None = None
@@ -231,12 +242,16 @@ class EmbeddingSection(Section):
     @model_validator(mode="after")
     def _possible(self) -> Self:
         if self.kind == "openai" and not self.base_url:
-            raise ValueError("base_url: null: kind openai needs the endpoint's address; set embedding.base_url")
+            raise ValueError(
+                "base_url: null: kind openai needs the endpoint's address; set embedding.base_url"
+            )
         return self
 
 
 class RetriesSection(Section):
-    """``attempts``: tries of one request; ``malformed``: times a malformed answer is asked once more."""
+    """``attempts``: tries of one request; ``malformed``: times a malformed answer is asked once
+    more.
+    """
 
     attempts: Positive = 5
     malformed: Annotated[int, Field(ge=0)] = 1
@@ -245,11 +260,13 @@ class RetriesSection(Section):
 
 
 class RaySection(Section):
-    """Which Ray: an address, or null for the cluster this process runs in, else a private one with ``num_cpus`` slots.
+    """Which Ray: an address, or null for the cluster this process runs in, else a private one with
+    ``num_cpus`` slots.
 
-    ``autoscaling``: the cluster adds nodes on demand, so wait for GPUs that are not there yet, if a node type offers them.
-    ``index_gpus``, ``embedding_gpus``: GPUs (or shares of one) for the FAISS index and the local embedding model; 0 keeps them
-    on CPUs, which is what fits where the engine takes every GPU.
+    ``autoscaling``: the cluster adds nodes on demand, so wait for GPUs that are not there yet, if a
+    node type offers them.
+    ``index_gpus``, ``embedding_gpus``: GPUs (or shares of one) for the FAISS index and the local
+    embedding model; 0 keeps them on CPUs, which is what fits where the engine takes every GPU.
     """
 
     address: str | None = None
@@ -261,11 +278,13 @@ class RaySection(Section):
 
 
 class PlanSection(Section):
-    """What ``llmpedia plan`` takes for granted where no run is given to measure it (``--like``); nothing else reads it.
+    """What ``llmpedia plan`` takes for granted where no run is given to measure it (``--like``);
+    nothing else reads it.
 
-    ``articles``: where no cap ends the walk. An article has ``links`` different names, of which ``known`` (a share) stop at the
-    canonical screen or are loops, and takes ``arbitrations`` questions; ``asked_again``: share of answers that are malformed.
-    The others are tokens: of a Wikitext word, a heading, a NER decision, a fact sheet, an arbitration, and what a reasoning
+    ``articles``: where no cap ends the walk. An article has ``links`` different names, of which
+    ``known`` (a share) stop at the canonical screen or are loops, and takes ``arbitrations``
+    questions; ``asked_again``: share of answers that are malformed. The others are tokens: of a
+    Wikitext word, a heading, a NER decision, a fact sheet, an arbitration, and what a reasoning
     model thinks before each answer.
     """
 
@@ -338,8 +357,12 @@ class JobConfig(Section):
         data: dict[str, Any] = self.model_dump(mode="json")
         if data["engine"]["kind"] == "openai_batch":
             data["engine"]["kind"] = "openai"  # the same requests and answers, whichever way they travel
-        whole = {s: {k: data[s][k] for k in keys} if keys else data[s] for s, keys in self.identity_keys.items()}
-        if self.engine.kind != "vllm" and self.engine.extra:  # part of every request; of a vLLM engine it is how it is started
+        whole = {
+            s: {k: data[s][k] for k in keys} if keys else data[s] for s, keys in self.identity_keys.items()
+        }
+        if (
+            self.engine.kind != "vllm" and self.engine.extra
+        ):  # part of every request; of a vLLM engine it is how it is started
             whole["engine"]["extra"] = data["engine"]["extra"]
         return whole
 
@@ -365,7 +388,8 @@ IDENTITY: dict[str, tuple[str, ...]] = {
 class Config(JobConfig):
     """A whole run. See ``configs/`` for complete files.
 
-    ``reuse``: folders of other runs of the same engine; a request that one of them has been answered is not asked again.
+    ``reuse``: folders of other runs of the same engine; a request that one of them has been
+    answered is not asked again.
     """
 
     run: RunSection = RunSection()
@@ -380,10 +404,14 @@ class Config(JobConfig):
     @model_validator(mode="after")
     def _sections_agree(self) -> Self:
         if self.article.guided and self.engine.kind != "vllm":
-            raise ValueError("article.guided: true: needs an engine that decodes under a grammar; set engine.kind to vllm")
+            raise ValueError(
+                "article.guided: true: needs an engine that decodes under a grammar; set engine.kind to vllm"
+            )
         strange = set(self.stages) - set(STAGE_NAMES)
         if strange:
-            raise ValueError(f"stages.{min(strange)}: is no stage of a walk; use one of {', '.join(STAGE_NAMES)}")
+            raise ValueError(
+                f"stages.{min(strange)}: is no stage of a walk; use one of {', '.join(STAGE_NAMES)}"
+            )
         return self
 
     @property
@@ -412,16 +440,20 @@ def parse_config(data: dict[str, Any], source: str) -> Config:
 
 
 def resolve_paths(config: Config, source: Path) -> Config:
-    """Files that settings name, as absolute paths: relative to this process's folder, else to the configuration's.
+    """Files that settings name, as absolute paths: relative to this process's folder, else to the
+    configuration's.
 
     Raises:
         ConfigError: there is no such file.
     """
-    run, engine = config.run, config.engine
+    run = config.run
+    engine = config.engine
     if run.titles:
         path = found_file(run.titles, source, "run.titles", "give a text file with one title a line")
         run = run.model_copy(update={"titles": path})
     if engine.models_file:
-        path = found_file(engine.models_file, source, "engine.models_file", "give a file like llmpedia/engines/models.yaml")
+        path = found_file(
+            engine.models_file, source, "engine.models_file", "give a file like llmpedia/engines/models.yaml"
+        )
         engine = engine.model_copy(update={"models_file": path})
     return config.model_copy(update={"run": run, "engine": engine})

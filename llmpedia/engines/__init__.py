@@ -1,1 +1,3 @@
-"""Where completions and embeddings come from: vLLM under Ray Serve, or an OpenAI-compatible endpoint (DESIGN section 5)."""
+"""Where completions and embeddings come from: vLLM under Ray Serve, or an OpenAI-compatible
+endpoint (DESIGN section 5).
+"""

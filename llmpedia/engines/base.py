@@ -10,16 +10,20 @@ from llmpedia.stages import Completion, Request
 class TransientError(Exception):
     """A try failed for a reason that may pass: overload, a dying replica, a cut connection.
 
-    ``wait_s``: the wait asked for. ``rate_limited``: it was refused because too much is asked at once (HTTP 429).
+    ``wait_s``: the wait asked for. ``rate_limited``: it was refused because too much is asked at
+    once (HTTP 429).
     """
 
     def __init__(self, message: str, wait_s: float | None = None, rate_limited: bool = False) -> None:
         super().__init__(message)
-        self.wait_s, self.rate_limited = wait_s, rate_limited
+        self.wait_s = wait_s
+        self.rate_limited = rate_limited
 
 
 class Engine(Protocol):
-    """What a client talks to. A request that can never succeed comes back as a completion with ``error``."""
+    """What a client talks to. A request that can never succeed comes back as a completion with
+    ``error``.
+    """
 
     async def generate(self, request: Request) -> Completion:
         """One try at one request.
@@ -35,7 +39,9 @@ class Engine(Protocol):
 
 
 def wait_before_retry(error: TransientError, attempt: int, retries: RetriesSection) -> float:
-    """Seconds to wait after try number ``attempt`` (from 0) has failed: as long as was asked for, else ever longer."""
+    """Seconds to wait after try number ``attempt`` (from 0) has failed: as long as was asked for,
+    else ever longer.
+    """
     if error.wait_s is not None:
         return error.wait_s
     longest = min(retries.max_wait_s, retries.first_wait_s * 2.0**attempt)

@@ -1,4 +1,6 @@
-"""The wire side of the Batch API: input files, the calls, and what each line of the answer files means."""
+"""The wire side of the Batch API: input files, the calls, and what each line of the answer files
+means.
+"""
 
 import asyncio
 import json
@@ -32,12 +34,15 @@ _RETRIED = frozenset({408, 409, 425, 429})
 
 
 class SchemaRefusedError(TransientError):
-    """A request was refused for the schema that was to bind its answer. ``alone``: for this one schema, not for schemas."""
+    """A request was refused for the schema that was to bind its answer. ``alone``: for this one
+    schema, not for schemas.
+    """
 
     def __init__(self, message: str, alone: bool, refused: Completion) -> None:
         """``refused``: what it comes to if no schema was sent."""
         super().__init__(message)
-        self.alone, self.refused = alone, refused
+        self.alone = alone
+        self.refused = refused
 
 
 # What a line of an answer file says of its request: an answer, another try, or the end of the run.
@@ -45,7 +50,9 @@ Outcome = Completion | TransientError | EngineError
 
 
 def custom_id(request: Request) -> str:
-    """What a request is called in a batch: 60 hex digits of its key (the service takes 64 characters)."""
+    """What a request is called in a batch: 60 hex digits of its key (the service takes 64
+    characters).
+    """
     return request.key[:60]
 
 
@@ -53,7 +60,8 @@ def custom_id(request: Request) -> str:
 class Line:
     """One line of an input file.
 
-    ``tokens``: of the prompt, estimated at 4 characters a token. ``plain_json``: any JSON object will do, instead of a schema.
+    ``tokens``: of the prompt, estimated at 4 characters a token. ``plain_json``: any JSON object
+    will do, instead of a schema.
     """
 
     custom_id: str
@@ -65,15 +73,19 @@ class Line:
     @classmethod
     def of(cls, request: Request, extra: dict[str, Any], models: Models, plain_json: bool) -> "Line":
         """The line of a request; see :func:`~llmpedia.engines.openai.chat_body`."""
-        name, body = custom_id(request), chat_body(request, extra, models, plain_json)
+        name = custom_id(request)
+        body = chat_body(request, extra, models, plain_json)
         line = {"custom_id": name, "method": "POST", "url": URL, "body": body}
         chars = sum(len(content) for _, content in request.messages)
         raw = (json.dumps(line, ensure_ascii=False) + "\n").encode()
         return cls(name, body["model"], raw, chars // _CHARS_PER_TOKEN + 1, bound_by(body) == "json_object")
 
 
-def shards(lines: Iterable[Line], most_requests: int, most_bytes: int, most_tokens: dict[str, int]) -> Iterator[list[Line]]:
-    """Lines cut into files: one model each, within the limits; ``most_tokens``: prompt tokens of a file by model, if limited.
+def shards(
+    lines: Iterable[Line], most_requests: int, most_bytes: int, most_tokens: dict[str, int]
+) -> Iterator[list[Line]]:
+    """Lines cut into files: one model each, within the limits; ``most_tokens``: prompt tokens of a
+    file by model, if limited.
 
     A line over a limit by itself gets a file of its own: the service has the last word.
     """
@@ -82,17 +94,24 @@ def shards(lines: Iterable[Line], most_requests: int, most_bytes: int, most_toke
     for line in sorted(lines, key=lambda one: (one.model, one.custom_id)):
         limit = most_tokens.get(line.model)
         full = len(shard) >= most_requests or size + len(line.raw) > most_bytes
-        if shard and (full or line.model != shard[0].model or (limit is not None and tokens + line.tokens > limit)):
+        if shard and (
+            full or line.model != shard[0].model or (limit is not None and tokens + line.tokens > limit)
+        ):
             yield shard
-            shard, size, tokens = [], 0, 0
+            shard = []
+            size = 0
+            tokens = 0
         shard.append(line)
-        size, tokens = size + len(line.raw), tokens + line.tokens
+        size = size + len(line.raw)
+        tokens = tokens + line.tokens
     if shard:
         yield shard
 
 
 class BatchApi:
-    """The calls. All raise TransientError for what may pass, and EngineError for a refusal, with the service's words."""
+    """The calls. All raise TransientError for what may pass, and EngineError for a refusal, with
+    the service's words.
+    """
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
@@ -107,7 +126,12 @@ class BatchApi:
 
     async def create(self, input_file_id: str, metadata: dict[str, str]) -> dict[str, Any]:
         """Submit a file; the batch. ``metadata``: what :meth:`recent` finds it by."""
-        body = {"input_file_id": input_file_id, "endpoint": URL, "completion_window": "24h", "metadata": metadata}
+        body = {
+            "input_file_id": input_file_id,
+            "endpoint": URL,
+            "completion_window": "24h",
+            "metadata": metadata,
+        }
         return await self._json("POST", "batches", json=body)
 
     async def retrieve(self, batch_id: str) -> dict[str, Any]:
@@ -127,7 +151,9 @@ class BatchApi:
             params = {"limit": "100", "after": batches[-1]["id"]}
 
     async def outcomes(self, batch: dict[str, Any]) -> dict[str, Outcome]:
-        """custom_id -> what the output and error files of an ended batch say; an id in neither is missing."""
+        """custom_id -> what the output and error files of an ended batch say; an id in neither is
+        missing.
+        """
         found: dict[str, Outcome] = {}
         for file_id in (batch.get("output_file_id"), batch.get("error_file_id")):
             if file_id:
@@ -141,7 +167,9 @@ class BatchApi:
         if status == 404:
             return b""  # kept for 30 days only: what it held is lost and asked again
         if status >= 400:
-            raise EngineError(f"GET files/{file_id}/content: {_said(status, raw)}; mend this, then start again: the run resumes")
+            raise EngineError(
+                f"GET files/{file_id}/content: {_said(status, raw)}; mend this, then start again: the run resumes"
+            )
         return raw
 
     async def _json(self, method: str, path: str, **what: Any) -> dict[str, Any]:
@@ -161,7 +189,9 @@ class BatchApi:
 
 
 def read_lines(raw: bytes) -> dict[str, Outcome]:
-    """custom_id -> outcome of each line of an output or error file; a line that cannot be read says nothing."""
+    """custom_id -> outcome of each line of an output or error file; a line that cannot be read says
+    nothing.
+    """
     found: dict[str, Outcome] = {}
     for text in raw.split(b"\n"):
         try:
@@ -176,7 +206,8 @@ def _outcome(response: dict[str, Any] | None, error: dict[str, Any] | None) -> O
     if response is None:
         error = error or {}
         return TransientError(f"{error.get('code')}: {error.get('message')}")
-    status, body = int(response["status_code"]), response.get("body") or {}
+    status = int(response["status_code"])
+    body = response.get("body") or {}
     if status in _RETRIED or status >= 500:
         return TransientError(f"HTTP {status}: {error_message(body)}")
     if status >= 400:
@@ -189,7 +220,9 @@ def _outcome(response: dict[str, Any] | None, error: dict[str, Any] | None) -> O
 
 def _refused(status: int, body: dict[str, Any]) -> Outcome:
     if status in _REFUSED:
-        return EngineError(f"HTTP {status}: {error_message(body)}; check model and the key's rights, then start again")
+        return EngineError(
+            f"HTTP {status}: {error_message(body)}; check model and the key's rights, then start again"
+        )
     if status == 400 and schema_refused(body):
         return SchemaRefusedError(error_message(body), schema_at_fault(body), refusal(status, body))
     return refusal(status, body)

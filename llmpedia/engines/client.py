@@ -1,7 +1,9 @@
-"""The durable client: retries, permits of the concurrency cap, and the journal between an engine and everything built on it.
+"""The durable client: retries, permits of the concurrency cap, and the journal between an engine
+and everything built on it.
 
-A completion is handed out only when it is in the journal. A request that the wave's journal already answers is never asked
-again; two equal requests in flight are asked once; what another run has been answered is taken from there (``Answers``).
+A completion is handed out only when it is in the journal. A request that the wave's journal already
+answers is never asked again; two equal requests in flight are asked once; what another run has been
+answered is taken from there (``Answers``).
 """
 
 import asyncio
@@ -42,7 +44,8 @@ class GroupCommit:
     async def _flush(self) -> None:
         while self._waiting:
             await asyncio.sleep(_LINGER_S)
-            batch, self._waiting = self._waiting, []
+            batch = self._waiting
+            self._waiting = []
             try:
                 await asyncio.to_thread(self._writer.append, [r for r, _ in batch])
             except Exception as e:
@@ -67,12 +70,17 @@ class Client:
         permits: Permits,
         others: Answers | None = None,
     ) -> None:
-        """``journaled``: what the wave's journal already answers; ``permits``: how many requests may be in flight.
+        """``journaled``: what the wave's journal already answers; ``permits``: how many requests
+        may be in flight.
 
         ``others``: what other runs have been answered.
         """
-        self._engine, self._journaled, self._commit, self._retries = engine, journaled, commit, retries
-        self._permits, self._others = permits, others
+        self._engine = engine
+        self._journaled = journaled
+        self._commit = commit
+        self._retries = retries
+        self._permits = permits
+        self._others = others
         self._asked: dict[str, asyncio.Task[Completion]] = {}
         self._successes = 0
         self._down: EngineError | None = None
@@ -123,16 +131,23 @@ class Client:
             self._permits.succeeded()
             return completion
         if self._successes == before and not await self._alive(request):
-            # Nobody has had an answer since the last try but one failed: the engine is down, which says nothing of the request.
-            self._down = EngineError(f"engine: no answer in {self._retries.attempts} tries ({last}); start again once it is back")
+            # Nobody has had an answer since the last try but one failed: the engine is down, which
+            # says nothing of the request.
+            self._down = EngineError(
+                f"engine: no answer in {self._retries.attempts} tries ({last}); start again once it is back"
+            )
             raise self._down
         return Completion(error=f"engine: failed {self._retries.attempts} times, last: {last}")
 
     async def _alive(self, request: Request) -> bool:
-        """Whether the engine answers anything at all; tells a request that always fails from an outage."""
+        """Whether the engine answers anything at all; tells a request that always fails from an
+        outage.
+        """
         sampling = json.dumps({**json.loads(request.sampling), "max_tokens": 16})
         try:
-            await self._engine.generate(Request("probe", request.model, (("user", "Are you there?"),), None, sampling))
+            await self._engine.generate(
+                Request("probe", request.model, (("user", "Are you there?"),), None, sampling)
+            )
         except TransientError:
             return False
         return True

@@ -1,6 +1,8 @@
-"""Embeddings of entity names. An embedding is a request like any other, so that it shares retries and journal with completions.
+"""Embeddings of entity names. An embedding is a request like any other, so that it shares retries
+and journal with completions.
 
-Batches are cut in a fixed order and size: a vector's last bits depend on its batch, and the corpus must not depend on workers.
+Batches are cut in a fixed order and size: a vector's last bits depend on its batch, and the corpus
+must not depend on workers.
 """
 
 import asyncio
@@ -59,7 +61,11 @@ class Encoder:
 
     def encode(self, names: list[str]) -> str:
         """The vectors of one batch, packed."""
-        return _pack(np.asarray(self._model.encode(names, batch_size=len(names), show_progress_bar=False), dtype=np.float32))
+        return _pack(
+            np.asarray(
+                self._model.encode(names, batch_size=len(names), show_progress_bar=False), dtype=np.float32
+            )
+        )
 
 
 class ActorEmbedding:
@@ -92,7 +98,9 @@ def embedding_engine(config: JobConfig) -> Engine:
     return ActorEmbedding(encoder.remote(config.embedding.model))
 
 
-async def embed(client: Completer, config: JobConfig, names: list[str]) -> tuple[list[Vectors | None], list[str | None]]:
+async def embed(
+    client: Completer, config: JobConfig, names: list[str]
+) -> tuple[list[Vectors | None], list[str | None]]:
     """Unit vectors of names, and for each that has none its error.
 
     Returns:
@@ -121,7 +129,9 @@ _AT_ONCE = 16
 
 
 def _vector(embedding: str | list[float]) -> Vectors:
-    """base64 was asked for, which is twenty times faster to read; some endpoints send numbers all the same."""
+    """base64 was asked for, which is twenty times faster to read; some endpoints send numbers all
+    the same.
+    """
     if isinstance(embedding, str):
         return np.frombuffer(base64.b64decode(embedding), dtype="<f4")
     return np.asarray(embedding, dtype=np.float32)

@@ -9,19 +9,29 @@ from llmpedia.engines.models import Models
 from llmpedia.engines.packaged_weights import SCHEME
 
 _GB = 1e9
-# What vLLM takes of each GPU unless told otherwise, and what its activations and CUDA graphs take of that.
+# What vLLM takes of each GPU unless told otherwise, and what its activations and CUDA graphs take
+# of that.
 _UTILIZATION = 0.9
 _OVERHEAD_GB = 3.0
 _BYTES = {"float32": 4.0, "float16": 2.0, "bfloat16": 2.0, "half": 2.0, "float": 4.0}
-_QUANTIZED = {"fp8": 1.0, "awq": 0.55, "gptq": 0.55, "bitsandbytes": 0.55, "compressed-tensors": 1.0, "mxfp4": 0.55}
+_QUANTIZED = {
+    "fp8": 1.0,
+    "awq": 0.55,
+    "gptq": 0.55,
+    "bitsandbytes": 0.55,
+    "compressed-tensors": 1.0,
+    "mxfp4": 0.55,
+}
 
 Figures = dict[str, Any]
 
 
 def memory_rows(engine: EngineSection, models: Models) -> list[dict[str, Any]]:
-    """One row, in GB (10^9 bytes); none on CPUs, for endpoints, and where the model's config.json is not on this machine.
+    """One row, in GB (10^9 bytes); none on CPUs, for endpoints, and where the model's config.json
+    is not on this machine.
 
-    ``sequences_at_full_length``: how many of ``context_tokens`` fit at once in one replica; null: memory of the GPU unknown.
+    ``sequences_at_full_length``: how many of ``context_tokens`` fit at once in one replica; null:
+    memory of the GPU unknown.
     """
     if engine.kind != "vllm" or engine.accelerator == "cpu":
         return []
@@ -89,28 +99,46 @@ def _bytes_each(config: Figures, engine: EngineSection) -> float:
     kind = (config.get("quantization_config") or {}).get("quant_method")
     if kind is not None:
         return _QUANTIZED.get(kind, 1.0)
-    dtype = engine.dtype if engine.dtype != "auto" else str(config.get("torch_dtype") or config.get("dtype") or "bfloat16")
+    dtype = (
+        engine.dtype
+        if engine.dtype != "auto"
+        else str(config.get("torch_dtype") or config.get("dtype") or "bfloat16")
+    )
     return _BYTES.get(dtype, 2.0)
 
 
 def parameters(c: Figures) -> float:
-    """Weights of a decoder by its configuration: embeddings, attention, gated feed-forward layers or experts."""
-    hidden, layers = c["hidden_size"], c["num_hidden_layers"]
+    """Weights of a decoder by its configuration: embeddings, attention, gated feed-forward layers
+    or experts.
+    """
+    hidden = c["hidden_size"]
+    layers = c["num_hidden_layers"]
     embeddings = c["vocab_size"] * hidden * (1 if c.get("tie_word_embeddings") else 2)
     experts = c.get("n_routed_experts") or c.get("num_local_experts") or c.get("num_experts") or 0
     dense = layers if not experts else c.get("first_k_dense_replace", 0)
     width = c.get("moe_intermediate_size") or c["intermediate_size"]
     expert = 3 * hidden * width * (experts + (c.get("n_shared_experts") or 0)) + hidden * experts
-    return float(embeddings + layers * _attention(c) + dense * 3 * hidden * c["intermediate_size"] + (layers - dense) * expert)
+    return float(
+        embeddings
+        + layers * _attention(c)
+        + dense * 3 * hidden * c["intermediate_size"]
+        + (layers - dense) * expert
+    )
 
 
 def _attention(c: Figures) -> float:
-    hidden, heads = c["hidden_size"], c["num_attention_heads"]
+    hidden = c["hidden_size"]
+    heads = c["num_attention_heads"]
     if c.get("kv_lora_rank"):  # multi-head latent attention
-        nope, rope, value, rank = c["qk_nope_head_dim"], c["qk_rope_head_dim"], c["v_head_dim"], c["kv_lora_rank"]
+        nope = c["qk_nope_head_dim"]
+        rope = c["qk_rope_head_dim"]
+        value = c["v_head_dim"]
+        rank = c["kv_lora_rank"]
         q = c.get("q_lora_rank")
         queries = q * (hidden + heads * (nope + rope)) if q else hidden * heads * (nope + rope)
-        return float(queries + hidden * (rank + rope) + rank * heads * (nope + value) + heads * value * hidden)
+        return float(
+            queries + hidden * (rank + rope) + rank * heads * (nope + value) + heads * value * hidden
+        )
     head = c.get("head_dim") or hidden // heads
     return float(2 * hidden * head * (heads + (c.get("num_key_value_heads") or heads)))
 

@@ -1,4 +1,6 @@
-"""What a model takes and costs, from ``models.yaml`` and a file of the user's own (``engine.models_file``)."""
+"""What a model takes and costs, from ``models.yaml`` and a file of the user's own
+(``engine.models_file``).
+"""
 
 from fnmatch import fnmatchcase
 from functools import cache
@@ -21,9 +23,11 @@ class _Data(BaseModel):
 
 
 class Model(_Data):
-    """One model. Dollars are for a million tokens, null where unknown; ``models.yaml`` tells the rest.
+    """One model. Dollars are for a million tokens, null where unknown; ``models.yaml`` tells the
+    rest.
 
-    The defaults hold for a name that no entry matches: everything is sent as it is set, and nothing is known of prices.
+    The defaults hold for a name that no entry matches: everything is sent as it is set, and nothing
+    is known of prices.
     """
 
     match: str = "*"
@@ -38,16 +42,26 @@ class Model(_Data):
     output: Dollars | None = None
     batch: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
 
-    def cost(self, prompt_tokens: int, cached_tokens: int, completion_tokens: int, batched: bool) -> float | None:
-        """Dollars for so many tokens, ``cached_tokens`` being part of ``prompt_tokens``; None where no price is known."""
+    def cost(
+        self, prompt_tokens: int, cached_tokens: int, completion_tokens: int, batched: bool
+    ) -> float | None:
+        """Dollars for so many tokens, ``cached_tokens`` being part of ``prompt_tokens``; None where
+        no price is known.
+        """
         if self.input is None or self.output is None:
             return None
         cached = self.input if self.cached_input is None else self.cached_input
-        whole = (prompt_tokens - cached_tokens) * self.input + cached_tokens * cached + completion_tokens * self.output
+        whole = (
+            (prompt_tokens - cached_tokens) * self.input
+            + cached_tokens * cached
+            + completion_tokens * self.output
+        )
         return whole / _MILLION * (self.batch if batched else 1.0)
 
     def sampling(self, asked: dict[str, object]) -> dict[str, object]:
-        """Of a stage's sampling what may be sent, under the names that the model knows; nulls are left out."""
+        """Of a stage's sampling what may be sent, under the names that the model knows; nulls are
+        left out.
+        """
         refused = {
             "temperature": not self.temperature,
             "frequency_penalty": not self.temperature,
@@ -72,7 +86,8 @@ class Models(_Data):
 
 @cache
 def load_models(path: str | None, setting: str = "engine.models_file") -> Models:
-    """The built-in models, behind those of the user's file if there is one; ``setting``: what has named it, for errors.
+    """The built-in models, behind those of the user's file if there is one; ``setting``: what has
+    named it, for errors.
 
     Raises:
         ConfigError: the file cannot be read or is at fault; one line.
@@ -92,10 +107,16 @@ def _read(path: Path, setting: str) -> Models:
     try:
         return Models.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")) or {})
     except (OSError, UnicodeDecodeError) as e:
-        raise ConfigError(f"{setting} = {str(path)!r}: cannot be read ({type(e).__name__}); every node needs it") from e
+        raise ConfigError(
+            f"{setting} = {str(path)!r}: cannot be read ({type(e).__name__}); every node needs it"
+        ) from e
     except yaml.YAMLError as e:
-        raise ConfigError(f"{setting} = {str(path)!r}: not valid YAML ({' '.join(str(e).split())}); correct it") from e
+        raise ConfigError(
+            f"{setting} = {str(path)!r}: not valid YAML ({' '.join(str(e).split())}); correct it"
+        ) from e
     except ValidationError as e:
         first = e.errors(include_url=False)[0]
         at = ".".join(map(str, first["loc"]))
-        raise ConfigError(f"{setting} = {str(path)!r}: {at}: {first['msg']}; llmpedia/engines/models.yaml tells how") from e
+        raise ConfigError(
+            f"{setting} = {str(path)!r}: {at}: {first['msg']}; llmpedia/engines/models.yaml tells how"
+        ) from e

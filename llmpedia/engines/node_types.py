@@ -1,7 +1,8 @@
 """The node types that an autoscaling cluster offers, read where its autoscaler reads them.
 
-Ray's GCS holds them only where somebody reports them, which the autoscalers of ``ray up`` and KubeRay do not. Those read a file
-on the head (``ray start --autoscaling-config``) or the RayCluster on Kubernetes; so does a task that is sent to the head.
+Ray's GCS holds them only where somebody reports them, which the autoscalers of ``ray up`` and
+KubeRay do not. Those read a file on the head (``ray start --autoscaling-config``) or the RayCluster
+on Kubernetes; so does a task that is sent to the head.
 """
 
 import logging
@@ -38,8 +39,12 @@ def offered_types() -> list[NodeType] | None:
         return reported
     read = ray.remote(num_cpus=0, resources={_HEAD: 0.001})(read_on_head)
     try:
-        found: list[NodeType] | str = ray.get(read.remote(ray.get_runtime_context().gcs_address), timeout=_ANSWER_S)
-    except Exception as e:  # the head cannot run it, or cannot read what it found: either way the types are unknown
+        found: list[NodeType] | str = ray.get(
+            read.remote(ray.get_runtime_context().gcs_address), timeout=_ANSWER_S
+        )
+    except (
+        Exception
+    ) as e:  # the head cannot run it, or cannot read what it found: either way the types are unknown
         found = f"{type(e).__name__}: {str(e).strip().splitlines()[-1] if str(e).strip() else ''}"
     if isinstance(found, str):
         words = "ray.autoscaling = true: node types cannot be read (%s), so GPUs are waited for whether offered or not"
@@ -53,7 +58,11 @@ def reported_types(config: Any) -> list[NodeType] | None:
     if config is None or not config.node_group_configs:
         return None
     groups = config.node_group_configs
-    return [NodeType(g.name, dict(g.resources), None if g.max_count < 0 else g.max_count) for g in groups if g.max_count]
+    return [
+        NodeType(g.name, dict(g.resources), None if g.max_count < 0 else g.max_count)
+        for g in groups
+        if g.max_count
+    ]
 
 
 def read_on_head(gcs_address: str) -> list[NodeType] | str:
@@ -68,10 +77,16 @@ def read_on_head(gcs_address: str) -> list[NodeType] | str:
 
 
 def config_file(gcs_address: str) -> Path | None:
-    """What the autoscaler of this cluster was started with; there may be other clusters on the machine."""
+    """What the autoscaler of this cluster was started with; there may be other clusters on the
+    machine.
+    """
     port = gcs_address.rsplit(":", 1)[-1]
     for process in psutil.process_iter(["cmdline"]):
-        words = dict(word.split("=", 1) for word in process.info["cmdline"] or () if word.startswith("--") and "=" in word)
+        words = dict(
+            word.split("=", 1)
+            for word in process.info["cmdline"] or ()
+            if word.startswith("--") and "=" in word
+        )
         if "--autoscaling-config" in words and words.get("--gcs-address", "").rsplit(":", 1)[-1] == port:
             return Path(words["--autoscaling-config"]).expanduser()
     return None
@@ -89,9 +104,13 @@ def configured_types(config: dict[str, Any]) -> list[NodeType]:
 
 
 def _ray_cluster(name: str, namespace: str) -> dict[str, Any]:
-    """What KubeRay's autoscaler makes of the RayCluster. The head's pods share its account, which may read it."""
+    """What KubeRay's autoscaler makes of the RayCluster. The head's pods share its account, which
+    may read it.
+    """
     from ray.autoscaler._private.kuberay.autoscaling_config import _derive_autoscaling_config_from_ray_cr
     from ray.autoscaler._private.kuberay.node_provider import KubernetesHttpApiClient
 
-    made: dict[str, Any] = _derive_autoscaling_config_from_ray_cr(KubernetesHttpApiClient(namespace).get(f"rayclusters/{name}"))
+    made: dict[str, Any] = _derive_autoscaling_config_from_ray_cr(
+        KubernetesHttpApiClient(namespace).get(f"rayclusters/{name}")
+    )
     return made

@@ -1,4 +1,6 @@
-"""Chat completions of any OpenAI-compatible endpoint (OpenAI, vLLM, Serve and others), and the HTTP under them."""
+"""Chat completions of any OpenAI-compatible endpoint (OpenAI, vLLM, Serve and others), and the HTTP
+under them.
+"""
 
 import dataclasses
 import json
@@ -54,7 +56,8 @@ class Endpoint:
             raise TransientError(f"{type(e).__name__}: {e}") from e
 
     async def fetch(self, method: str, path: str, **what: Any) -> tuple[int, bytes]:
-        """(status, content) of an answer that is final, refusals among them; ``what``: as aiohttp's ``request`` takes it.
+        """(status, content) of an answer that is final, refusals among them; ``what``: as aiohttp's
+        ``request`` takes it.
 
         Raises:
             TransientError: anything else.
@@ -78,13 +81,16 @@ class Endpoint:
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
             connector = aiohttp.TCPConnector(limit=0)
-            self._session = aiohttp.ClientSession(timeout=self._timeout, headers=self._headers, connector=connector)
+            self._session = aiohttp.ClientSession(
+                timeout=self._timeout, headers=self._headers, connector=connector
+            )
         return self._session
 
     async def close(self) -> None:
         """Let the session go; the next request opens another."""
         if self._session is not None:
-            session, self._session = self._session, None
+            session = self._session
+            self._session = None
             await session.close()
 
 
@@ -94,7 +100,8 @@ class OpenAIEngine:
     def __init__(self, config: EngineSection) -> None:
         assert config.base_url is not None  # config refuses it
         self.endpoint = Endpoint(config.base_url, config.api_key_env, config.request_timeout_s)
-        self._extra, self._models = config.extra, load_models(config.models_file)
+        self._extra = config.extra
+        self._models = load_models(config.models_file)
         self._plain_json: set[str] = set()
 
     async def generate(self, request: Request) -> Completion:
@@ -109,7 +116,9 @@ class OpenAIEngine:
             status, data = await self.endpoint.post("chat/completions", body)
         if status >= 400:
             return refusal(status, data)
-        return dataclasses.replace(read_chat(data), fallback="json_object" if bound_by(body) == "json_object" else None)
+        return dataclasses.replace(
+            read_chat(data), fallback="json_object" if bound_by(body) == "json_object" else None
+        )
 
     async def close(self) -> None:
         """Let the session go."""
@@ -119,10 +128,16 @@ class OpenAIEngine:
 def chat_body(request: Request, extra: dict[str, Any], models: Models, plain_json: bool) -> dict[str, Any]:
     """What a chat endpoint is sent, online or in a batch; ``extra``: ``engine.extra``.
 
-    ``models``: what each model takes. ``plain_json``: where a schema would bind the answer, ask for any JSON object instead.
+    ``models``: what each model takes. ``plain_json``: where a schema would bind the answer, ask for
+    any JSON object instead.
     """
     model = models.of(request.model)
-    body = {"model": request.model, "messages": request.chat(), **extra, **model.sampling(json.loads(request.sampling))}
+    body = {
+        "model": request.model,
+        "messages": request.chat(),
+        **extra,
+        **model.sampling(json.loads(request.sampling)),
+    }
     schema = json.loads(request.constraint).get("json_schema") if request.constraint else None
     if schema is not None and (plain_json or not model.json_schema):
         body["response_format"] = {"type": "json_object"}
@@ -145,7 +160,9 @@ def schema_refused(data: dict[str, Any]) -> bool:
 
 
 def schema_at_fault(data: dict[str, Any]) -> bool:
-    """Whether it is this one schema, and not schemas, that the endpoint does not take: others may fare better."""
+    """Whether it is this one schema, and not schemas, that the endpoint does not take: others may
+    fare better.
+    """
     return "invalid schema" in error_message(data).lower()
 
 
@@ -156,9 +173,12 @@ def read_chat(data: dict[str, Any]) -> Completion:
         TransientError: there is none in it.
     """
     try:
-        choice, usage = data["choices"][0], data.get("usage") or {}
+        choice = data["choices"][0]
+        usage = data.get("usage") or {}
         return Completion(
-            text=(choice["message"].get("content") or "").encode(errors="replace").decode(),  # JSON may hold half a character
+            text=(choice["message"].get("content") or "")
+            .encode(errors="replace")
+            .decode(),  # JSON may hold half a character
             finish_reason=choice.get("finish_reason"),
             prompt_tokens=usage.get("prompt_tokens"),
             completion_tokens=usage.get("completion_tokens"),
@@ -183,7 +203,9 @@ def authorization(api_key_env: str | None) -> dict[str, str]:
         return {}
     key = os.environ.get(api_key_env)
     if not key:
-        raise ConfigError(f"api_key_env = {api_key_env!r}: this environment variable is not set; set it to the endpoint's key")
+        raise ConfigError(
+            f"api_key_env = {api_key_env!r}: this environment variable is not set; set it to the endpoint's key"
+        )
     return {"Authorization": f"Bearer {key}"}
 
 

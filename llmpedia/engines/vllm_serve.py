@@ -1,8 +1,9 @@
 """vLLM's AsyncLLM in a Ray Serve deployment of our own, shared by all stages of all waves.
 
-Why not ``ray.data.llm``: its engine stage starts anew in every execution and leaks placement groups with tensor parallelism;
-its Serve stage fails the pipeline when the engine dies (docs/design/engine.md). A request travels as one JSON string, since
-Arrow merges the dicts of different rows.
+Why not ``ray.data.llm``: its engine stage starts anew in every execution and leaks placement groups
+with tensor parallelism; its Serve stage fails the pipeline when the engine dies
+(docs/design/engine.md). A request travels as one JSON string, since Arrow merges the dicts of
+different rows.
 """
 
 import asyncio
@@ -31,7 +32,9 @@ def app_name(config: EngineSection) -> str:
 
 
 class EngineReplica:
-    """One engine. Dies with its engine process, so that Serve replaces it at once instead of after three failed checks."""
+    """One engine. Dies with its engine process, so that Serve replaces it at once instead of after
+    three failed checks.
+    """
 
     def __init__(self, engine_args: dict[str, Any]) -> None:
         from vllm import AsyncEngineArgs
@@ -63,18 +66,26 @@ class EngineReplica:
         from vllm.sampling_params import StructuredOutputsParams
 
         ids = self._tokenizer.apply_chat_template(
-            request["messages"], add_generation_prompt=True, tokenize=True, return_dict=False, **request["template"]
+            request["messages"],
+            add_generation_prompt=True,
+            tokenize=True,
+            return_dict=False,
+            **request["template"],
         )
         sampling = request["sampling"]
         room = self._context - len(ids)
         if room < sampling["max_tokens"]:
             need = f"{len(ids)} prompt tokens + {sampling['max_tokens']} of the stage"
-            return {"error": f"engine: context_overflow: {need} are more than engine.context_tokens = {self._context}"}
+            return {
+                "error": f"engine: context_overflow: {need} are more than engine.context_tokens = {self._context}"
+            }
         try:
             bound = _structured(StructuredOutputsParams, request["constraint"])
             params = SamplingParams(**sampling, structured_outputs=bound)
             final = None
-            async for out in self._engine.generate(TokensPrompt(prompt_token_ids=ids), params, request_id=uuid.uuid4().hex):
+            async for out in self._engine.generate(
+                TokensPrompt(prompt_token_ids=ids), params, request_id=uuid.uuid4().hex
+            ):
                 final = out
         except (ValueError, VLLMClientError) as e:  # vLLM's words for a request that can never be served
             return {"error": f"engine: rejected: {' '.join(str(e).split())[:300]}"}
@@ -92,12 +103,15 @@ def _structured(kind: Any, constraint: dict[str, Any] | None) -> Any:
     if constraint is None:
         return None
     schema = constraint.get("json_schema")
-    # as text: a parsed schema may come back with its keys in another order, and their order binds the answer's
+    # as text: a parsed schema may come back with its keys in another order, and their order binds
+    # the answer's
     return kind(json=json.dumps(schema)) if schema is not None else kind(grammar=constraint["grammar"])
 
 
 class VllmEngine:
-    """The client side. ``handle``: of the deployment, null finds the one that :func:`start` has started."""
+    """The client side. ``handle``: of the deployment, null finds the one that :func:`start` has
+    started.
+    """
 
     def __init__(self, config: EngineSection, handle: Any = None) -> None:
         from ray import serve
@@ -106,15 +120,21 @@ class VllmEngine:
         self._timeout = config.request_timeout_s
 
     async def generate(self, request: Request) -> Completion:
-        """See :class:`~llmpedia.engines.base.Engine`. Every failure of the call itself is transient: the replica comes back."""
+        """See :class:`~llmpedia.engines.base.Engine`. Every failure of the call itself is
+        transient: the replica comes back.
+        """
         from ray.serve.exceptions import BackPressureError
 
         sampling = {k: v for k, v in json.loads(request.sampling).items() if v is not None}
         template = sampling.pop("chat_template_kwargs", {})
-        if "reasoning_effort" in sampling:  # a matter of the template, which takes no notice of what it does not know
+        if (
+            "reasoning_effort" in sampling
+        ):  # a matter of the template, which takes no notice of what it does not know
             template = {"reasoning_effort": sampling.pop("reasoning_effort"), **template}
         constraint = json.loads(request.constraint) if request.constraint else None
-        raw = json.dumps({"messages": request.chat(), "constraint": constraint, "sampling": sampling, "template": template})
+        raw = json.dumps(
+            {"messages": request.chat(), "constraint": constraint, "sampling": sampling, "template": template}
+        )
         try:
             answer = await asyncio.wait_for(answer_of(self._handle.generate.remote(raw)), self._timeout)
         except Exception as e:
@@ -158,8 +178,9 @@ def engine_args(config: EngineSection) -> dict[str, Any]:
 def placement(config: EngineSection) -> dict[str, Any]:
     """Serve options that place one replica.
 
-    On several GPUs the replica's actor asks for nothing and sits in the first of one-GPU bundles; vLLM's ranks take the GPUs
-    (vLLM refuses bundles with more). Tensor parallel ranks must share a node; pipeline stages may lie on several.
+    On several GPUs the replica's actor asks for nothing and sits in the first of one-GPU bundles;
+    vLLM's ranks take the GPUs (vLLM refuses bundles with more). Tensor parallel ranks must share a
+    node; pipeline stages may lie on several.
     """
     if config.accelerator == "cpu":
         threads = str(os.cpu_count() or 1)
@@ -187,8 +208,9 @@ def bundles(config: EngineSection) -> list[dict[str, float]]:
 def check_groups(tensor_parallel: int) -> None:
     """In a replica: raise unless each tensor-parallel group of its bundles lies on one node.
 
-    vLLM deals ranks out node by node and does not look. With pipeline stages over nodes of which others hold a part, a group
-    could straddle two, and every layer would wait for the network as long as the engine lives.
+    vLLM deals ranks out node by node and does not look. With pipeline stages over nodes of which
+    others hold a part, a group could straddle two, and every layer would wait for the network as
+    long as the engine lives.
     """
     import ray
 
@@ -225,7 +247,11 @@ def deployment(config: EngineSection) -> Any:
     return serve.deployment(EngineReplica).options(
         name=DEPLOYMENT,
         max_ongoing_requests=config.sequences * 2,
-        autoscaling_config={"min_replicas": least, "max_replicas": most, "target_ongoing_requests": config.sequences},
+        autoscaling_config={
+            "min_replicas": least,
+            "max_replicas": most,
+            "target_ongoing_requests": config.sequences,
+        },
         health_check_period_s=5,
         health_check_timeout_s=60,
         graceful_shutdown_timeout_s=10,
@@ -234,7 +260,8 @@ def deployment(config: EngineSection) -> Any:
 
 
 def deploy(name: str, app: Any, timeout_s: float) -> bool:
-    """Have a Serve application without a route running; True if it was started here, False if it already ran.
+    """Have a Serve application without a route running; True if it was started here, False if it
+    already ran.
 
     Raises:
         EngineError: it does not come up, with its own last words.
@@ -246,9 +273,13 @@ def deploy(name: str, app: Any, timeout_s: float) -> bool:
     if _status(name) == "RUNNING":
         return False
     try:
-        serve.run_many([serve.RunTarget(target=app, name=name, route_prefix=None)], wait_for_applications_running=False)
+        serve.run_many(
+            [serve.RunTarget(target=app, name=name, route_prefix=None)], wait_for_applications_running=False
+        )
         _await_running(name, timeout_s)
-    except BaseException:  # one that is interrupted would keep its nodes, and have the cluster add those it waits for
+    except (
+        BaseException
+    ):  # one that is interrupted would keep its nodes, and have the cluster add those it waits for
         serve.delete(name)
         raise
     return True
@@ -264,8 +295,12 @@ def _await_running(name: str, timeout_s: float) -> None:
             app = serve.status().applications[name]
             words = _last_words([app.message, *(d.message for d in app.deployments.values())])
             if late:
-                words = "its GPUs are still waited for; ray status tells what for" if _unplaced(name) else words
-                raise EngineError(f"engine: {name} did not start within engine.start_timeout_s = {timeout_s:g}: {words}")
+                words = (
+                    "its GPUs are still waited for; ray status tells what for" if _unplaced(name) else words
+                )
+                raise EngineError(
+                    f"engine: {name} did not start within engine.start_timeout_s = {timeout_s:g}: {words}"
+                )
             raise EngineError(f"engine: {name} did not start ({status}): {words}")
         time.sleep(0.5)
 

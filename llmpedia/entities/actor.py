@@ -17,10 +17,13 @@ def start_index(config: Config, run_uri: str) -> Any:
 
 
 class IndexClient:
-    """The index actor as coroutines, pinned to what the caller may see. Ray restarts the actor and repeats the call."""
+    """The index actor as coroutines, pinned to what the caller may see. Ray restarts the actor and
+    repeats the call.
+    """
 
     def __init__(self, actor: Any, upto: int) -> None:
-        self._actor, self._upto = actor, upto
+        self._actor = actor
+        self._upto = upto
 
     async def screen(self, keys: list[str]) -> list[int | None]:
         """See :meth:`EntityIndex.screen`."""

@@ -1,9 +1,12 @@
-"""The committed entities: keys, names, contexts and a FAISS index of name embeddings. Owned by one Ray actor.
+"""The committed entities: keys, names, contexts and a FAISS index of name embeddings. Owned by one
+Ray actor.
 
-All of its state is read from the run's committed tables, so it can die at any moment and comes back the same. Search is
-exact; cosines are rounded to six decimals, so that ties and the threshold do not hang on the last bits of a matrix product.
+All of its state is read from the run's committed tables, so it can die at any moment and comes back
+the same. Search is exact; cosines are rounded to six decimals, so that ties and the threshold do
+not hang on the last bits of a matrix product.
 
-Two calls may run at once: a search of a large wave takes seconds, and the screens of the next wave must not wait for it.
+Two calls may run at once: a search of a large wave takes seconds, and the screens of the next wave
+must not wait for it.
 """
 
 import threading
@@ -25,7 +28,9 @@ _BLOCK = 1024
 
 @dataclass(frozen=True)
 class Neighbour:
-    """``entity_id`` of a committed entity, or ``query``: number of an earlier name of the same wave. The other is None."""
+    """``entity_id`` of a committed entity, or ``query``: number of an earlier name of the same
+    wave. The other is None.
+    """
 
     cosine: float
     entity_id: int | None
@@ -51,18 +56,25 @@ class _Columns:
 
 
 class EntityIndex:
-    """Every method that reads takes ``upto``: the wave whose commit it must have seen. One search at a time."""
+    """Every method that reads takes ``upto``: the wave whose commit it must have seen. One search
+    at a time.
+    """
 
     def __init__(self, run_uri: str, threshold: float, neighbours: int, lead_words: int) -> None:
-        """``threshold``: least cosine of a neighbour; ``neighbours``: most of them; ``lead_words``: length of a lead."""
+        """``threshold``: least cosine of a neighbour; ``neighbours``: most of them; ``lead_words``:
+        length of a lead.
+        """
         self._run = RunFolder.open(run_uri)
-        self._threshold, self._neighbours, self._lead_words = threshold, neighbours, lead_words
+        self._threshold = threshold
+        self._neighbours = neighbours
+        self._lead_words = lead_words
         self._keys: dict[str, tuple[int, int]] = {}
         self._columns = _Columns()
         self._vectors: Any = None
         self._fresh: list[Vectors] = []
         self._loaded = -1
-        self._loading, self._searching = threading.Lock(), threading.Lock()
+        self._loading = threading.Lock()
+        self._searching = threading.Lock()
         self._load()
 
     def _need(self, upto: int) -> None:
@@ -91,9 +103,12 @@ class EntityIndex:
             self._loaded = wave
 
     def _add_fresh(self) -> None:
-        """What was loaded since the last search joins the index here: faiss must not be added to while it is searched."""
+        """What was loaded since the last search joins the index here: faiss must not be added to
+        while it is searched.
+        """
         with self._loading:
-            fresh, self._fresh = self._fresh, []
+            fresh = self._fresh
+            self._fresh = []
         for vectors in fresh:
             if self._vectors is None:
                 self._vectors = _new_index(vectors.shape[1])
@@ -106,7 +121,8 @@ class EntityIndex:
         return [hit[0] if hit and hit[1] <= upto else None for hit in found]
 
     def neighbours(self, vectors: Vectors, upto: int) -> list[list[Neighbour]]:
-        """For each unit vector its nearest committed entities and earlier vectors at or above the threshold.
+        """For each unit vector its nearest committed entities and earlier vectors at or above the
+        threshold.
 
         Args:
             vectors: float32, [n, d].
@@ -134,12 +150,20 @@ class EntityIndex:
         last = self._neighbours - 1
         k = min(last + 2, self._vectors.ntotal)
         cosines, ids = self._search(vectors, k)
-        # faiss cuts by the last bits; as long as a row's cut goes through a tie, look further, so that the lower number wins
-        while k < self._vectors.ntotal and ((cosines[:, -1] >= self._threshold) & (cosines[:, -1] == cosines[:, last])).any():
+        # faiss cuts by the last bits; as long as a row's cut goes through a tie, look further, so
+        # that the lower number wins
+        while (
+            k < self._vectors.ntotal
+            and ((cosines[:, -1] >= self._threshold) & (cosines[:, -1] == cosines[:, last])).any()
+        ):
             k = min(2 * k, self._vectors.ntotal)
             cosines, ids = self._search(vectors, k)
         for hits, cosine_row, id_row in zip(found, cosines.tolist(), ids.tolist(), strict=True):
-            hits += [Neighbour(c, n, None) for c, n in zip(cosine_row, id_row, strict=True) if n >= 0 and c >= self._threshold]
+            hits += [
+                Neighbour(c, n, None)
+                for c, n in zip(cosine_row, id_row, strict=True)
+                if n >= 0 and c >= self._threshold
+            ]
 
     def _search(self, vectors: Vectors, k: int) -> tuple[Cosines, npt.NDArray[np.int64]]:
         cosines, ids = self._vectors.search(np.ascontiguousarray(vectors), k)
@@ -153,7 +177,9 @@ class EntityIndex:
         for n in entity_ids:
             parent = self._columns.parents[n]
             lead = self._columns.leads.get(n)
-            out.append(Known(names[n], None if parent is None else names[parent], self._columns.sentences[n], lead))
+            out.append(
+                Known(names[n], None if parent is None else names[parent], self._columns.sentences[n], lead)
+            )
         return out
 
 
@@ -173,7 +199,8 @@ def _new_index(dimension: int) -> Any:
     """An exact inner-product index: on the GPUs if faiss sees any, else on the CPU."""
     import faiss
 
-    # Below its default threshold faiss scans vector by vector, 13 to 25 times slower than the matrix product.
+    # Below its default threshold faiss scans vector by vector, 13 to 25 times slower than the
+    # matrix product.
     faiss.cvar.distance_compute_blas_threshold = 1
     index = faiss.IndexFlatIP(dimension)
     return faiss.index_cpu_to_all_gpus(index) if getattr(faiss, "get_num_gpus", lambda: 0)() else index

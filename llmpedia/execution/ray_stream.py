@@ -1,7 +1,9 @@
-"""A wave's rows through worker processes on Ray Data: many rows in flight, one process a worker, visits in order of arrival.
+"""A wave's rows through worker processes on Ray Data: many rows in flight, one process a worker,
+visits in order of arrival.
 
-A worker class takes (config as JSON, run URI, wave, ...) and maps tables of items to tables of ``VISITS``, one row an item
-whatever happened to it; ``fatal`` is set where going on is pointless (engine down, journal not writable).
+A worker class takes (config as JSON, run URI, wave, ...) and maps tables of items to tables of
+``VISITS``, one row an item whatever happened to it; ``fatal`` is set where going on is pointless
+(engine down, journal not writable).
 """
 
 import json
@@ -20,8 +22,9 @@ from llmpedia.execution.clients import batches_in_flight
 
 Row = dict[str, Any]
 
-# A visit is nested (dozens of candidates, several completions). As Arrow structs its way through Ray's object store cost as much
-# as the whole visit, so it travels as one JSON string; what is stored is plain columns again.
+# A visit is nested (dozens of candidates, several completions). As Arrow structs its way through
+# Ray's object store cost as much as the whole visit, so it travels as one JSON string; what is
+# stored is plain columns again.
 VISITS = pa.schema([("subject_id", pa.int64()), ("visit", pa.string()), ("fatal", pa.string())])
 _FATAL: dict[str, type[LlmpediaError]] = {"EngineError": EngineError, "InputError": InputError}
 
@@ -45,9 +48,11 @@ _OF_THREAD = threading.local()
 
 
 class EndsWhenStopped:
-    """A callback of Ray Data, which makes one in the thread that begins an execution: ends it as soon as its job is stopped.
+    """A callback of Ray Data, which makes one in the thread that begins an execution: ends it as
+    soon as its job is stopped.
 
-    Whoever waits for the next row cannot see that, and a thread still at it when Ray goes down takes the process with it.
+    Whoever waits for the next row cannot see that, and a thread still at it when Ray goes down
+    takes the process with it.
     """
 
     def __init__(self) -> None:
@@ -57,7 +62,9 @@ class EndsWhenStopped:
         """Nothing to do."""
 
     def on_execution_step(self, executor: Any) -> None:
-        """About ten times a second; what it raises is raised to whoever waits for rows, for whom they end here."""
+        """About ten times a second; what it raises is raised to whoever waits for rows, for whom
+        they end here.
+        """
         if self._stopped.is_set():
             raise StopIteration  # any other exception is logged, with its trace, as a defect of Ray's
 
@@ -75,7 +82,9 @@ def make_quiet(context: Any) -> None:
     context.memory_usage_poll_interval_s = None  # reads the whole memory map of each worker every second
 
 
-def stream(rows: list[Row], work: Work, config: JobConfig, stopped: threading.Event) -> Iterator[list[tuple[int, Row]]]:
+def stream(
+    rows: list[Row], work: Work, config: JobConfig, stopped: threading.Event
+) -> Iterator[list[tuple[int, Row]]]:
     """(subject_id, visit) of rows as they arrive, some at a time, until ``stopped``.
 
     Raises:
@@ -87,7 +96,9 @@ def stream(rows: list[Row], work: Work, config: JobConfig, stopped: threading.Ev
     import ray.data
     from ray.util.annotations import RayDeprecationWarning
 
-    warnings.filterwarnings("ignore", category=RayDeprecationWarning)  # max_concurrency has no named parameter yet
+    warnings.filterwarnings(
+        "ignore", category=RayDeprecationWarning
+    )  # max_concurrency has no named parameter yet
     context = ray.data.DataContext.get_current()
     make_quiet(context)
     context.custom_execution_callback_classes = [EndsWhenStopped]

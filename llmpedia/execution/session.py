@@ -1,4 +1,6 @@
-"""Ray, the engine, the embedder and the limiter of one job, or of several in turn, up for as long as they need them."""
+"""Ray, the engine, the embedder and the limiter of one job, or of several in turn, up for as long
+as they need them.
+"""
 
 import json
 import logging
@@ -12,11 +14,10 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from llmpedia.config.walk import JobConfig
-from llmpedia.engines import vllm_serve
-from llmpedia.engines import preflight
+from llmpedia.engines import preflight, vllm_serve
 from llmpedia.engines.base import Engine
-from llmpedia.engines.embeddings import embedding_engine
 from llmpedia.engines.concurrency.limiter import start_limiter
+from llmpedia.engines.embeddings import embedding_engine
 from llmpedia.errors import EngineError
 from llmpedia.signals import own_sigterm_kept
 
@@ -30,14 +31,21 @@ class Served:
 
 
 class Session:
-    """Everything outside this process, ended in reverse order. Ray is left alone where it was up before."""
+    """Everything outside this process, ended in reverse order. Ray is left alone where it was up
+    before.
+    """
 
-    def __init__(self, config: JobConfig, needs: list[preflight.Need], embeds: bool, served: Served | None = None) -> None:
-        """``needs``: what each stage takes of the engine's context; ``embeds``: whether the job needs embeddings.
+    def __init__(
+        self, config: JobConfig, needs: list[preflight.Need], embeds: bool, served: Served | None = None
+    ) -> None:
+        """``needs``: what each stage takes of the engine's context; ``embeds``: whether the job
+        needs embeddings.
 
         ``served``: what Serve is to hold; null: the engine, where it is of kind vllm.
         """
-        self._config, self._needs, self._embeds = config, needs, embeds
+        self._config = config
+        self._needs = needs
+        self._embeds = embeds
         engine = config.engine
         if served is None and engine.kind == "vllm":
             served = Served(partial(vllm_serve.start, engine), partial(vllm_serve.stop, engine))
@@ -64,13 +72,17 @@ class Session:
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._stack.close()
 
     def _start_ray(self) -> None:
-        # Read as Ray is imported: no thread that is left over may start a cluster of its own once this one is gone.
+        # Read as Ray is imported: no thread that is left over may start a cluster of its own once
+        # this one is gone.
         os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")
-        # Else Ray Data asks a Prometheus at localhost:9090 each second from this process, and keeps an actor for what it learns.
+        # Else Ray Data asks a Prometheus at localhost:9090 each second from this process, and keeps
+        # an actor for what it learns.
         os.environ.setdefault("RAY_DATA_USAGE_DISABLED", "1")
         import ray
 
@@ -88,12 +100,15 @@ class Session:
                 ray.init(**where, log_to_driver=False, logging_level="ERROR")
         except Exception as e:  # Ray raises bare exceptions when a node does not come up
             said = " ".join(str(e).split())[:200]
-            raise EngineError(f"ray.address = {address!r}: Ray cannot be reached or started ({said}); start again") from e
+            raise EngineError(
+                f"ray.address = {address!r}: Ray cannot be reached or started ({said}); start again"
+            ) from e
         self._stack.callback(_shut_down)
 
     def _private_ray(self) -> dict[str, Any]:
         """A cluster of this machine alone, with its files in a folder that goes with it."""
-        # Ray Data's pools print an error about restarts at each start that does not hold while the driver lives.
+        # Ray Data's pools print an error about restarts at each start that does not hold while the
+        # driver lives.
         os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
         folder = tempfile.TemporaryDirectory(prefix="llmpedia-ray-", ignore_cleanup_errors=True)
         return {
@@ -115,15 +130,21 @@ class Session:
 
 
 class Sessions(Protocol):
-    """How a job comes by its session: :class:`Session` itself, or one that is kept up from job to job."""
+    """How a job comes by its session: :class:`Session` itself, or one that is kept up from job to
+    job.
+    """
 
-    def __call__(self, config: JobConfig, needs: list[preflight.Need], embeds: bool) -> AbstractContextManager[Session]:
+    def __call__(
+        self, config: JobConfig, needs: list[preflight.Need], embeds: bool
+    ) -> AbstractContextManager[Session]:
         """See :class:`Session`."""
         ...
 
 
 class KeptSessions:
-    """The session of the last job, kept up for the next one where that needs the same Ray, engine and embedder."""
+    """The session of the last job, kept up for the next one where that needs the same Ray, engine
+    and embedder.
+    """
 
     def __init__(self) -> None:
         self._stack = ExitStack()
@@ -133,7 +154,9 @@ class KeptSessions:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._stack.close()
 
     @contextmanager
@@ -143,11 +166,14 @@ class KeptSessions:
         Raises:
             ConfigError, EngineError: as from :class:`Session`.
         """
-        of = json.dumps([config.model_dump(mode="json", include={"engine", "embedding", "ray"}), embeds], sort_keys=True)
+        of = json.dumps(
+            [config.model_dump(mode="json", include={"engine", "embedding", "ray"}), embeds], sort_keys=True
+        )
         if self._session is None or self._of != of:
             self._session = None
             self._stack.close()
-            self._session, self._of = self._stack.enter_context(Session(config, needs, embeds)), of
+            self._session = self._stack.enter_context(Session(config, needs, embeds))
+            self._of = of
         else:
             preflight.check_model(config, needs)
         yield self._session

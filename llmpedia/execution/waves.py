@@ -1,6 +1,8 @@
-"""Two waves at a time: a wave is written (by workers), then finished (resolved, committed), each in a thread of its own.
+"""Two waves at a time: a wave is written (by workers), then finished (resolved, committed), each in
+a thread of its own.
 
-Wave w+1 begins as soon as w-1 is finished, so that the engine is never short of requests while w runs out and is finished.
+Wave w+1 begins as soon as w-1 is finished, so that the engine is never short of requests while w
+runs out and is finished.
 """
 
 import threading
@@ -49,12 +51,19 @@ class Waves(Generic[P]):
         finish: Callable[[P, list[Row]], None],
         tell: Callable[[str], None],
     ) -> None:
-        """``work``: what a wave is written by; ``finish``: called wave by wave in order; ``tell``: of progress, in words.
+        """``work``: what a wave is written by; ``finish``: called wave by wave in order; ``tell``:
+        of progress, in words.
 
-        ``limiters``: handles of the limiters that workers share; told when a wave's workers are gone.
+        ``limiters``: handles of the limiters that workers share; told when a wave's workers are
+        gone.
         """
-        self._config, self._limiters, self._work, self._finish, self._tell = config, limiters, work, finish, tell
-        self._turn, self._stopped = threading.Lock(), threading.Event()
+        self._config = config
+        self._limiters = limiters
+        self._work = work
+        self._finish = finish
+        self._tell = tell
+        self._turn = threading.Lock()
+        self._stopped = threading.Event()
         self._written: dict[int, str] = {}
 
     def run(self, first: int, plan: Callable[[int], P | None], give_up: Callable[[bool], None]) -> None:
@@ -63,7 +72,8 @@ class Waves(Generic[P]):
         Args:
             first: number of the first wave.
             plan: of a wave; None if it has to wait for the one before, or nothing is left.
-            give_up: called when something failed (True: when it was interrupted), to end what is not worth waiting for.
+            give_up: called when something failed (True: when it was interrupted), to end what is
+            not worth waiting for.
 
         Raises:
             EngineError, InputError: whatever a wave met; a commit that has begun is finished.
@@ -82,14 +92,22 @@ class Waves(Generic[P]):
         finally:
             pool.shutdown(wait=False)
 
-    def _loop(self, pool: ThreadPoolExecutor, under_way: deque[Future[None]], wave: int, plan: Callable[[int], P | None]) -> None:
+    def _loop(
+        self,
+        pool: ThreadPoolExecutor,
+        under_way: deque[Future[None]],
+        wave: int,
+        plan: Callable[[int], P | None],
+    ) -> None:
         while True:
             planned = plan(wave) if len(under_way) < _AT_ONCE else None
             if planned is not None:
                 under_way.append(pool.submit(self._one, planned, under_way[-1] if under_way else None))
                 wave += 1
             elif under_way:
-                for ended in wait(under_way, return_when=FIRST_COMPLETED).done:  # the oldest, or one that failed
+                for ended in wait(
+                    under_way, return_when=FIRST_COMPLETED
+                ).done:  # the oldest, or one that failed
                     ended.result()
                     under_way.popleft()
             else:
@@ -105,8 +123,11 @@ class Waves(Generic[P]):
 
     def _write(self, plan: P) -> list[Row]:
         """The wave's visits in plan order, however they arrived."""
-        rows, found = plan.rows(), dict[int, Row]()
-        if self._stopped.is_set():  # reading the rows took its time; nothing may start on a session that has ended
+        rows = plan.rows()
+        found = dict[int, Row]()
+        if (
+            self._stopped.is_set()
+        ):  # reading the rows took its time; nothing may start on a session that has ended
             raise CancelledError
         self._progress(plan, 0, len(rows))
         for some in stream(rows, self._work(plan), self._config, self._stopped):
@@ -115,7 +136,9 @@ class Waves(Generic[P]):
             found.update(some)
             self._progress(plan, len(found), len(rows))
         del self._written[plan.wave]
-        for limiter in self._limiters:  # the workers are gone, and what they held of the cap is for the next ones at once
+        for limiter in (
+            self._limiters
+        ):  # the workers are gone, and what they held of the cap is for the next ones at once
             limiter.forget.remote(client_name(plan.wave, ""))
         return in_order(plan.wave, [row["subject_id"] for row in rows], found)
 

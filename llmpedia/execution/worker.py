@@ -1,4 +1,6 @@
-"""What the worker processes of all jobs have in common: a batch of items in, a visit an item out, whatever happens to it."""
+"""What the worker processes of all jobs have in common: a batch of items in, a visit an item out,
+whatever happens to it.
+"""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -11,7 +13,9 @@ from llmpedia.execution.ray_stream import VISITS, Row, failed_row
 
 
 class Worker(ABC):
-    """One process of a Ray Data stage. Input: a table with a ``subject_id``; output: ``stream.VISITS``."""
+    """One process of a Ray Data stage. Input: a table with a ``subject_id``; output:
+    ``stream.VISITS``.
+    """
 
     async def __call__(self, batch: pa.Table) -> AsyncIterator[pa.Table]:
         """Items in, visits out."""

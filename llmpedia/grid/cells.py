@@ -1,4 +1,6 @@
-"""From a grid's file to its cells: checked configurations of walks with names for their folders, and one of their audits."""
+"""From a grid's file to its cells: checked configurations of walks with names for their folders,
+and one of their audits.
+"""
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
@@ -8,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from llmpedia.audit.settings import AuditConfig, load_audit_config, resolve_audit_paths
-from llmpedia.config.walk import Config, load_config, parse_config, resolve_paths
 from llmpedia.config.files import found_file, parse_as
+from llmpedia.config.walk import Config, load_config, parse_config, resolve_paths
 from llmpedia.errors import ConfigError, InputError
 from llmpedia.grid.settings import GridConfig, Sections
 from llmpedia.materialize.run import describe_run
@@ -18,7 +20,9 @@ from llmpedia.materialize.steps import Stages
 
 @dataclass(frozen=True)
 class Cell:
-    """A walk of the grid. ``name``: its labels, one an axis, in order of the axes; it names the run's folder."""
+    """A walk of the grid. ``name``: its labels, one an axis, in order of the axes; it names the
+    run's folder.
+    """
 
     name: str
     config: Config
@@ -46,7 +50,9 @@ def grid_of(config: GridConfig, source: Path) -> Grid:
     Raises:
         ConfigError, InputError: one line that names the setting at fault.
     """
-    return Grid(cells_of(config, source), _auditing(config.audit, source) if config.audit is not None else None)
+    return Grid(
+        cells_of(config, source), _auditing(config.audit, source) if config.audit is not None else None
+    )
 
 
 def cells_of(config: GridConfig, source: Path) -> tuple[Cell, ...]:
@@ -63,7 +69,8 @@ def cells_of(config: GridConfig, source: Path) -> tuple[Cell, ...]:
 
 
 def chosen(cells: tuple[Cell, ...], patterns: Sequence[str]) -> tuple[Cell, ...]:
-    """The cells that one of the names fits (``*`` stands for anything); all of them where none is given.
+    """The cells that one of the names fits (``*`` stands for anything); all of them where none is
+    given.
 
     Raises:
         InputError: a name fits no cell.
@@ -72,14 +79,18 @@ def chosen(cells: tuple[Cell, ...], patterns: Sequence[str]) -> tuple[Cell, ...]
     for pattern in patterns:
         fits = {cell.name for cell in cells if fnmatchcase(cell.name, pattern)}
         if not fits:
-            raise InputError(f"--only {pattern}: fits no cell; they are {', '.join(cell.name for cell in cells)}")
+            raise InputError(
+                f"--only {pattern}: fits no cell; they are {', '.join(cell.name for cell in cells)}"
+            )
         found |= fits
     return tuple(cell for cell in cells if cell.name in found or not patterns)
 
 
 def _combinations(config: GridConfig) -> Iterator[list[tuple[str, Sections]]]:
     """(label, sections) of each axis, for every cell; the last axis runs fastest."""
-    yield from (list(labels) for labels in itertools.product(*(axis.items() for axis in config.axes.values())))
+    yield from (
+        list(labels) for labels in itertools.product(*(axis.items() for axis in config.axes.values()))
+    )
 
 
 def _cell(labels: list[tuple[str, Sections]], config: GridConfig, read: "_Files", source: Path) -> Cell:
@@ -108,7 +119,9 @@ def merged(under: Sections, over: Sections) -> Sections:
 
 
 class _Files:
-    """The files that a grid names, each read and checked once, with what they name as absolute paths."""
+    """The files that a grid names, each read and checked once, with what they name as absolute
+    paths.
+    """
 
     def __init__(self, source: Path) -> None:
         self._source = source
@@ -138,21 +151,32 @@ def _auditing(sections: Sections, source: Path) -> Auditing:
         under = load_audit_config(path, _contact(own)).model_dump(mode="json")
         config = parse_as(AuditConfig, merged(under, own), str(source))
     except ConfigError as e:
-        raise ConfigError(f"audit: {str(e).replace('--set ', '--set audit.')}") from e  # a grid's --set goes by the grid's paths
+        raise ConfigError(
+            f"audit: {str(e).replace('--set ', '--set audit.')}"
+        ) from e  # a grid's --set goes by the grid's paths
     return Auditing(Path(path).stem, resolve_audit_paths(config, source))
 
 
 def _contact(own: Sections) -> list[str]:
     """Whom the User-Agent names is what an audit's file may leave open; without it none is read."""
     wikipedia = own.get("wikipedia")
-    return [f"wikipedia.contact={wikipedia['contact']}"] if isinstance(wikipedia, dict) and wikipedia.get("contact") else []
+    return (
+        [f"wikipedia.contact={wikipedia['contact']}"]
+        if isinstance(wikipedia, dict) and wikipedia.get("contact")
+        else []
+    )
 
 
 def _all_different(cells: list[Cell], source: Path) -> None:
     """No two cells may be one folder, or one and the same run."""
     _differ(cells, lambda cell: cell.name, f"{source}: axes: two cells are called", "rename a label")
     same = f"{source}: axes: the settings of two cells make one and the same run:"
-    _differ(cells, lambda cell: _content(cell.config), same, "remove one of their labels, or have it set something else")
+    _differ(
+        cells,
+        lambda cell: _content(cell.config),
+        same,
+        "remove one of their labels, or have it set something else",
+    )
 
 
 def _content(config: Config) -> tuple[Any, ...]:

@@ -1,7 +1,9 @@
-"""``llmpedia grid``: walk every cell of a grid into ``OUT/CELL``, then audit them; whatever is finished is passed over.
+"""``llmpedia grid``: walk every cell of a grid into ``OUT/CELL``, then audit them; whatever is
+finished is passed over.
 
-Ray and the engine stay up from cell to cell where these need the same. A cell takes from the cells before it what they have
-been answered (``sharing``). The grid keeps no state of its own: cells are runs as any, and the same call resumes.
+Ray and the engine stay up from cell to cell where these need the same. A cell takes from the cells
+before it what they have been answered (``sharing``). The grid keeps no state of its own: cells are
+runs as any, and the same call resumes.
 """
 
 from collections.abc import Callable
@@ -10,8 +12,8 @@ from dataclasses import dataclass
 from llmpedia.audit.article import AuditStages
 from llmpedia.audit.providers import names_of
 from llmpedia.audit.run import AuditProgress, audit
-from llmpedia.engines.preflight import check_model
 from llmpedia.engines.openai import authorization
+from llmpedia.engines.preflight import check_model
 from llmpedia.execution.session import KeptSessions
 from llmpedia.grid.cells import Cell, Grid
 from llmpedia.grid.sharing import sources_of
@@ -36,8 +38,8 @@ class Done:
 def run_grid(whole: Grid, cells: tuple[Cell, ...], out: str, tell: Tell) -> list[Done]:
     """Walk and audit ``cells`` of a grid. ``out``: folder of the runs.
 
-    Raises:
-        ConfigError, InputError: a cell cannot be walked as it is, of which most is found before anything is started.
+    Raises: ConfigError, InputError: a cell cannot be walked as it is, of which most is found before
+        anything is started.
         EngineError: an engine answers nobody; the same call goes on where this one has stopped.
     """
     out = Folder(out).uri.rstrip("/")
@@ -71,7 +73,9 @@ def _sources(whole: Grid, cell: Cell, out: str) -> list[str]:
 
 
 def _check(whole: Grid, cells: tuple[Cell, ...], out: str) -> None:
-    """What can be found before anything is started: folders of other runs, models that are missing or too small, keys."""
+    """What can be found before anything is started: folders of other runs, models that are missing
+    or too small, keys.
+    """
     unfinished = 0
     for cell in cells:
         folder = f"{out}/{cell.name}"

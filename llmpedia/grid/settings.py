@@ -1,7 +1,9 @@
-"""What a grid's file says: a walk, axes of settings, an audit. Every combination of one label an axis is a cell, a run by itself.
+"""What a grid's file says: a walk, axes of settings, an audit. Every combination of one label an
+axis is a cell, a run by itself.
 
-A label is a name for some sections of a walk. They are laid over those of ``walk``, which are laid over those of the file that
-either of them names (``file``). See ``configs/ablation.yaml`` and ``configs/topics/``.
+A label is a name for some sections of a walk. They are laid over those of ``walk``, which are laid
+over those of the file that either of them names (``file``). See ``configs/ablation.yaml`` and
+``configs/topics/``.
 """
 
 from pathlib import Path
@@ -9,8 +11,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
-from llmpedia.config.walk import Section
 from llmpedia.config.files import load_mapping, parse_as
+from llmpedia.config.walk import Section
 
 # Labels make the names of folders.
 Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=60)]
@@ -18,7 +20,9 @@ Sections = dict[str, Any]
 
 
 class GridConfig(Section):
-    """``axes``: axis -> label -> sections. ``audit``: sections of an audit of every cell, ``file`` among them; null: none."""
+    """``axes``: axis -> label -> sections. ``audit``: sections of an audit of every cell, ``file``
+    among them; null: none.
+    """
 
     walk: Sections
     axes: Annotated[dict[Label, Annotated[dict[Label, Sections], Field(min_length=1)]], Field(min_length=1)]
@@ -26,7 +30,8 @@ class GridConfig(Section):
 
 
 def load_grid_config(path: str | Path, overrides: list[str] | None = None) -> GridConfig:
-    """Read a grid's file and apply ``a.b=c`` overrides (``walk.caps.articles=20``). Its cells are not yet checked.
+    """Read a grid's file and apply ``a.b=c`` overrides (``walk.caps.articles=20``). Its cells are
+    not yet checked.
 
     Raises:
         ConfigError: one line.

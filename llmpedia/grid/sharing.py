@@ -1,4 +1,6 @@
-"""Which cells of a grid put the same questions to the same engine, so that one can take answers from the other."""
+"""Which cells of a grid put the same questions to the same engine, so that one can take answers
+from the other.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,11 +10,15 @@ from llmpedia.grid.cells import Cell
 from llmpedia.materialize.plan import stages_of
 from llmpedia.materialize.steps import Fact, FactSheet, Likeness, Phrases, Stages, Subject
 
-_FACTS = FactSheet(summary="S", aliases=["A"], salient_facts=[Fact(predicate="p", object="o", confidence=1.0)])
+_FACTS = FactSheet(
+    summary="S", aliases=["A"], salient_facts=[Fact(predicate="p", object="o", confidence=1.0)]
+)
 
 
 def shared_stages(one: Config, other: Config) -> list[StageName]:
-    """Stages whose requests are the same in both walks wherever their subjects are; none where the engines differ."""
+    """Stages whose requests are the same in both walks wherever their subjects are; none where the
+    engines differ.
+    """
     if _engine(one) != _engine(other):
         return []
     theirs = _keys(other)

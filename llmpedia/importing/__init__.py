@@ -1,1 +1,3 @@
-"""Another encyclopedia's texts as a run, so that it can be audited, compared and read like one of ours."""
+"""Another encyclopedia's texts as a run, so that it can be audited, compared and read like one of
+ours.
+"""

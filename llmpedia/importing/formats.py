@@ -1,4 +1,6 @@
-"""Texts of other forms as wikitext, as articles are kept; nothing of what a reader sees is lost or read as markup."""
+"""Texts of other forms as wikitext, as articles are kept; nothing of what a reader sees is lost or
+read as markup.
+"""
 
 import re
 from typing import Literal, get_args
@@ -28,7 +30,9 @@ _LINK = re.compile(r"\[([^\[\]\n]*)\]\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)")
 _NOTE = re.compile(r"\[\^[^\]\n]+\]:?")
 _ATX = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
 _STRONG = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1", re.S)
-_EMPHASIS = re.compile(r"(?<![\w*])\*(?=\S)([^*\n]+?)(?<=\S)\*(?![\w*])|(?<!\w)_(?=\S)([^_\n]+?)(?<=\S)_(?!\w)")
+_EMPHASIS = re.compile(
+    r"(?<![\w*])\*(?=\S)([^*\n]+?)(?<=\S)\*(?![\w*])|(?<!\w)_(?=\S)([^_\n]+?)(?<=\S)_(?!\w)"
+)
 _CODE = re.compile(r"`+")
 _DEEPEST = 6
 
@@ -49,9 +53,11 @@ def plain(text: str) -> str:
 
 
 def _markdown(text: str) -> str:
-    """Headings as headings, links as their labels; images, footnote marks, fences and emphasis are left out.
+    """Headings as headings, links as their labels; images, footnote marks, fences and emphasis are
+    left out.
 
-    A first-level heading is the article's title as a rule, and titles stand apart: it is left out where it comes first.
+    A first-level heading is the article's title as a rule, and titles stand apart: it is left out
+    where it comes first.
     """
     text = _NOTE.sub("", _LINK.sub(r"\1", _IMAGE.sub("", _FENCE.sub("", text.replace("\r\n", "\n")))))
     lines = []

@@ -1,6 +1,8 @@
-"""What a site asks of robots (RFC 9309): the longest rule that fits an address decides, allowing wins a tie.
+"""What a site asks of robots (RFC 9309): the longest rule that fits an address decides, allowing
+wins a tie.
 
-The standard library's parser takes the first rule that fits and knows no wildcards, so that it allows what sites forbid.
+The standard library's parser takes the first rule that fits and knows no wildcards, so that it
+allows what sites forbid.
 """
 
 import re
@@ -16,7 +18,9 @@ _PLAIN = "/%:@!$&'()*+,;=~?"
 
 @dataclass(frozen=True)
 class Robots:
-    """``rules``: (pattern, allowed) of the group that is about us; ``delay_s``: asked between requests, 0 for none."""
+    """``rules``: (pattern, allowed) of the group that is about us; ``delay_s``: asked between
+    requests, 0 for none.
+    """
 
     rules: tuple[tuple[str, bool], ...] = ()
     delay_s: float = 0.0
@@ -42,8 +46,14 @@ class Robots:
 
     @classmethod
     def _of(cls, lines: list[tuple[str, str]]) -> Self:
-        rules = tuple((value, name == "allow") for name, value in lines if name in ("allow", "disallow") and value)
-        delays = [float(value) for name, value in lines if name == "crawl-delay" and re.fullmatch(r"\d{1,6}(\.\d*)?", value)]
+        rules = tuple(
+            (value, name == "allow") for name, value in lines if name in ("allow", "disallow") and value
+        )
+        delays = [
+            float(value)
+            for name, value in lines
+            if name == "crawl-delay" and re.fullmatch(r"\d{1,6}(\.\d*)?", value)
+        ]
         return cls(rules, max(delays, default=0.0))
 
     def allows(self, target: str) -> bool:
@@ -60,7 +70,9 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _fits(pattern: str, target: str) -> bool:
-    """``*`` stands for anything, ``$`` at the end for the end; matched piece by piece, since patterns are not ours."""
+    """``*`` stands for anything, ``$`` at the end for the end; matched piece by piece, since
+    patterns are not ours.
+    """
     ends = pattern.endswith("$")
     first, *pieces = _decoded(pattern.removesuffix("$")).split("*")
     target = _decoded(target)

@@ -1,8 +1,10 @@
-"""``llmpedia import``: another encyclopedia's texts as a run folder, wave by wave; resumes an import that is there.
+"""``llmpedia import``: another encyclopedia's texts as a run folder, wave by wave; resumes an
+import that is there.
 
-The folder is one of a walk in mode titles, of kind ``imported``: every title is an entity and a subject, every text an article,
-and in place of completions each article has its source. A title without a text is a subject with an error. Where sources can
-change (a site), another start asks once more for what could not be had, and commits what there is now.
+The folder is one of a walk in mode titles, of kind ``imported``: every title is an entity and a
+subject, every text an article, and in place of completions each article has its source. A title
+without a text is a subject with an error. Where sources can change (a site), another start asks
+once more for what could not be had, and commits what there is now.
 """
 
 import asyncio
@@ -16,14 +18,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from llmpedia.importing.formats import FORMS, Form, as_wikitext
-from llmpedia.importing.site import TITLE, SiteSettings, SiteTexts
-from llmpedia.importing.sources import Absent, Columns, FileTexts, FolderTexts, Text, Texts
 from llmpedia.audit.sampling import title_lines
 from llmpedia.engines.packaged_weights import cache_dir
 from llmpedia.entities.keys import canonical_key
 from llmpedia.errors import ConfigError, InputError
 from llmpedia.execution.provenance import versions_now
+from llmpedia.importing.formats import FORMS, Form, as_wikitext
+from llmpedia.importing.site import TITLE, SiteSettings, SiteTexts
+from llmpedia.importing.sources import Absent, Columns, FileTexts, FolderTexts, Text, Texts
 from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import FORMAT, RUN_FILE, RunFolder
 from llmpedia.store.verify import IMPORTED, imbalances
@@ -40,10 +42,12 @@ _WAVE = 500
 
 @dataclass(frozen=True)
 class ImportSettings:
-    """``texts``: a file, a folder, or an address with ``{title}``; ``titles``: a file, null for all that the texts have.
+    """``texts``: a file, a folder, or an address with ``{title}``; ``titles``: a file, null for all
+    that the texts have.
 
-    ``name``: of the encyclopedia, as a model's. ``form``: of the texts; null goes by files' endings, else plain text. The last
-    five are of addresses alone, see :class:`~llmpedia.importing.site.SiteSettings`.
+    ``name``: of the encyclopedia, as a model's. ``form``: of the texts; null goes by files'
+    endings, else plain text. The last five are of addresses alone, see
+    :class:`~llmpedia.importing.site.SiteSettings`.
     """
 
     texts: str
@@ -59,7 +63,9 @@ class ImportSettings:
 
     def __post_init__(self) -> None:
         if not self.name.strip():
-            raise ConfigError("--name: empty: tables call the encyclopedia by it; give a name such as grokipedia")
+            raise ConfigError(
+                "--name: empty: tables call the encyclopedia by it; give a name such as grokipedia"
+            )
         if self.form is not None and self.form not in FORMS:
             raise ConfigError(f"--form = {self.form!r}: must be one of {', '.join(FORMS)}")
 
@@ -73,12 +79,16 @@ class ImportProgress:
 
 
 def import_texts(
-    settings: ImportSettings, run_uri: str, progress: Callable[[ImportProgress], None], texts: Texts | None = None
+    settings: ImportSettings,
+    run_uri: str,
+    progress: Callable[[ImportProgress], None],
+    texts: Texts | None = None,
 ) -> RunFolder:
-    """Read texts into a run; resumes what is already there. ``texts``: in place of what the settings open.
+    """Read texts into a run; resumes what is already there. ``texts``: in place of what the
+    settings open.
 
-    Raises:
-        ConfigError, InputError, EngineError: one line; what was committed stays, and the same call resumes.
+    Raises: ConfigError, InputError, EngineError: one line; what was committed stays, and the same
+        call resumes.
     """
     probe = RunFolder(run_uri)
     if probe.folder.exists(RUN_FILE) and (kind := probe.description().get("kind")) != IMPORTED:
@@ -102,15 +112,24 @@ def open_texts(settings: ImportSettings, titles: list[str] | None) -> Texts:
     """
     if "://" in settings.texts or TITLE in settings.texts:
         if titles is None:
-            raise ConfigError(f"--titles: missing: {settings.texts} does not tell what it has; give a file, one title a line")
+            raise ConfigError(
+                f"--titles: missing: {settings.texts} does not tell what it has; give a file, one title a line"
+            )
         cache = Path(settings.cache).expanduser() if settings.cache else cache_dir() / "imports"
-        form, loopback = settings.form or "text", settings.allow_loopback
-        return SiteTexts(SiteSettings(settings.texts, settings.contact, cache, settings.space, settings.every_s, form, loopback))
+        form = settings.form or "text"
+        loopback = settings.allow_loopback
+        return SiteTexts(
+            SiteSettings(
+                settings.texts, settings.contact, cache, settings.space, settings.every_s, form, loopback
+            )
+        )
     path = Path(settings.texts)
     if path.is_dir():
         return FolderTexts(path, settings.form, titles)
     if not path.is_file():
-        raise InputError(f"TEXTS = {settings.texts!r}: no such file or folder; give one, or an address with {TITLE}")
+        raise InputError(
+            f"TEXTS = {settings.texts!r}: no such file or folder; give one, or an address with {TITLE}"
+        )
     return FileTexts(path, settings.columns, settings.form or "text", titles)
 
 
@@ -122,7 +141,9 @@ def _all_titles(source: Texts, settings: ImportSettings) -> list[str]:
 
 
 def describe_import(settings: ImportSettings, source: Texts, titles: list[str]) -> Row:
-    """What ``run.yaml`` holds, in the form of a walk's: what a walk has and an import has not is null."""
+    """What ``run.yaml`` holds, in the form of a walk's: what a walk has and an import has not is
+    null.
+    """
     unknown = dict.fromkeys(("seed", "root_topic", "persona", "prompting", "self_grounding", "examples"))
     identity = {
         "run": {**unknown, "mode": "titles"},
@@ -147,9 +168,18 @@ class _Import:
     """The loop over waves of titles."""
 
     def __init__(
-        self, run: RunFolder, lease: Lease, source: Texts, name: str, progress: Callable[[ImportProgress], None]
+        self,
+        run: RunFolder,
+        lease: Lease,
+        source: Texts,
+        name: str,
+        progress: Callable[[ImportProgress], None],
     ) -> None:
-        self._run, self._lease, self._source, self._name, self._progress = run, lease, source, name, progress
+        self._run = run
+        self._lease = lease
+        self._source = source
+        self._name = name
+        self._progress = progress
 
     async def run(self, titles: list[str]) -> None:
         try:
@@ -198,9 +228,12 @@ class _Import:
 
 
 def seed_tables(titles: list[str]) -> dict[str, pa.Table]:
-    """Commit 0: each title a candidate without a parent, and an entity unless one before it has its key."""
+    """Commit 0: each title a candidate without a parent, and an entity unless one before it has its
+    key.
+    """
     known: dict[str, int] = {}
-    entities, candidates = Rows(), Rows()
+    entities = Rows()
+    candidates = Rows()
     for number, title in enumerate(titles):
         key = canonical_key(title)
         fate = Fate.WAVE_DUPLICATE if key in known else Fate.QUEUED
@@ -215,7 +248,9 @@ def seed_tables(titles: list[str]) -> dict[str, pa.Table]:
 
 def wave_tables(entities: Rows, texts: list[Text] | list[Text | Absent]) -> dict[str, pa.Table]:
     """A commit of subjects: an article and its source each, or the reason why there is none."""
-    subjects, articles, imports = Rows(), Rows(), Rows()
+    subjects = Rows()
+    articles = Rows()
+    imports = Rows()
     for position, (entity, text) in enumerate(zip(entities, texts, strict=True)):
         own = {"subject_id": entity["entity_id"], "name": entity["name"], "hop": 0}
         error = text.reason if isinstance(text, Absent) else None
@@ -249,7 +284,9 @@ def _tables(rows: dict[str, Rows]) -> dict[str, pa.Table]:
 
 
 def facts_of(tables: dict[str, pa.Table], before: Row) -> Row:
-    """What a manifest says, in the form of a walk's. Raises ``AssertionError`` if rows do not add up."""
+    """What a manifest says, in the form of a walk's. Raises ``AssertionError`` if rows do not add
+    up.
+    """
     rows = {name: made.to_pylist() for name, made in tables.items()}
     counts = {
         "subjects": len(rows["subjects"]),

@@ -1,9 +1,10 @@
 """An encyclopedia's pages over HTTP, asked for as politely as a guest should.
 
-One request at a time and no more than one in ``every_s`` seconds, by whatever robots.txt allows and no faster than it asks;
-Retry-After is waited out; the User-Agent says who we are and whom to write to. A page that was read is kept on this machine, so
-that another start asks for what failed and nothing else. Only the pattern's own host is read, through the guard that all pages
-of the web are read through.
+One request at a time and no more than one in ``every_s`` seconds, by whatever robots.txt allows and
+no faster than it asks; Retry-After is waited out; the User-Agent says who we are and whom to write
+to. A page that was read is kept on this machine, so that another start asks for what failed and
+nothing else. Only the pattern's own host is read, through the guard that all pages of the web are
+read through.
 """
 
 import asyncio
@@ -19,17 +20,17 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from llmpedia import __version__
-from llmpedia.web.cache import Cache
+from llmpedia.audit.curated_web import Unread, now, read_answer
+from llmpedia.errors import ConfigError, EngineError
 from llmpedia.importing.formats import Form
 from llmpedia.importing.robots import Robots
 from llmpedia.importing.sources import Absent, Text
 from llmpedia.web.address import Address, parse
+from llmpedia.web.cache import Cache
 from llmpedia.web.extractor import Extractor, ExtractorSettings
 from llmpedia.web.fetch import Fetched, Fetcher, FetchSettings, Refused
 from llmpedia.web.guard import Policy, Resolve
 from llmpedia.web.page import decode
-from llmpedia.audit.curated_web import Unread, now, read_answer
-from llmpedia.errors import ConfigError, EngineError
 
 TITLE = "{title}"
 _ATTEMPTS = 4
@@ -44,9 +45,11 @@ Sleep = Callable[[float], Awaitable[None]]
 
 @dataclass(frozen=True)
 class SiteSettings:
-    """``pattern``: address with ``{title}``; ``space``: what stands for a space in it; ``contact``: mail address or URL.
+    """``pattern``: address with ``{title}``; ``space``: what stands for a space in it; ``contact``:
+    mail address or URL.
 
-    ``form``: of pages that are plain text; ``cache``: folder; ``allow_loopback``: for a rehearsal on this machine.
+    ``form``: of pages that are plain text; ``cache``: folder; ``allow_loopback``: for a rehearsal
+    on this machine.
     """
 
     pattern: str
@@ -59,7 +62,11 @@ class SiteSettings:
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.pattern.replace(TITLE, "x"))
-        if self.pattern.count(TITLE) != 1 or TITLE in urlsplit(self.pattern).netloc or parts.scheme not in ("http", "https"):
+        if (
+            self.pattern.count(TITLE) != 1
+            or TITLE in urlsplit(self.pattern).netloc
+            or parts.scheme not in ("http", "https")
+        ):
             raise ConfigError(
                 f"TEXTS = {self.pattern!r}: must be an http or https address with {TITLE} once in its path or query, "
                 f"such as https://example.org/page/{TITLE}"
@@ -85,7 +92,9 @@ class SiteTexts:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``resolve``, ``sleep``, ``clock``: in place of the system's."""
-        self._settings, self._sleep, self._clock = settings, sleep, clock
+        self._settings = settings
+        self._sleep = sleep
+        self._clock = clock
         self._origin = _checked(settings.pattern.replace(TITLE, "x"))
         agent = f"llmpedia/{__version__} (reads articles to compare encyclopedias; {' '.join(str(settings.contact).split())})"
         policy = Policy(_LOOPBACK, frozenset({self._origin.port})) if settings.allow_loopback else Policy()
@@ -96,7 +105,11 @@ class SiteTexts:
         self._last = self._next = -math.inf
         self._failed_on_end = 0
         self.notes: list[str] = []
-        self.identity: dict[str, Any] = {"pattern": settings.pattern, "space": settings.space, "form": settings.form}
+        self.identity: dict[str, Any] = {
+            "pattern": settings.pattern,
+            "space": settings.space,
+            "form": settings.form,
+        }
 
     def address(self, title: str) -> str:
         """Where a title's page is."""
@@ -180,7 +193,9 @@ class SiteTexts:
             return Robots.parse(decode(answer.body, answer.charset))
         if answer.reason.startswith("HTTP 4") and not answer.passing:
             return Robots()
-        raise EngineError(f"{self._host}/robots.txt: cannot be read ({answer.reason}), so nothing may be; try again later")
+        raise EngineError(
+            f"{self._host}/robots.txt: cannot be read ({answer.reason}), so nothing may be; try again later"
+        )
 
     @property
     def _host(self) -> str:

@@ -1,6 +1,8 @@
-"""Where an imported encyclopedia's texts come from on this machine: a file of rows, or a folder of one file an article.
+"""Where an imported encyclopedia's texts come from on this machine: a file of rows, or a folder of
+one file an article.
 
-Texts are found by the canonical key of their title. Whatever is there twice counts once, the first one, and is told.
+Texts are found by the canonical key of their title. Whatever is there twice counts once, the first
+one, and is told.
 """
 
 import csv
@@ -18,10 +20,10 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from llmpedia.importing.formats import SUFFIXES, Form
-from llmpedia.web.extractor import Extractor, ExtractorSettings
 from llmpedia.entities.keys import canonical_key
 from llmpedia.errors import InputError
+from llmpedia.importing.formats import SUFFIXES, Form
+from llmpedia.web.extractor import Extractor, ExtractorSettings
 
 _ROWS_READ = 1000
 _BLOCK = 1 << 20
@@ -47,7 +49,9 @@ class Absent:
 
 
 class Texts(Protocol):
-    """A source. ``identity``: what decides its texts; ``notes``: what is to be told of it; ``may_change``: ask again later."""
+    """A source. ``identity``: what decides its texts; ``notes``: what is to be told of it;
+    ``may_change``: ask again later.
+    """
 
     identity: dict[str, Any]
     notes: list[str]
@@ -83,7 +87,9 @@ async def read_text(raw: bytes, form: Form, extractor: Extractor) -> str | Absen
 
 
 class FileTexts:
-    """Rows of a JSONL, CSV or Parquet file, kept in a file of its own by key, so that any number fits."""
+    """Rows of a JSONL, CSV or Parquet file, kept in a file of its own by key, so that any number
+    fits.
+    """
 
     may_change = False
 
@@ -93,7 +99,8 @@ class FileTexts:
         Raises:
             InputError: the file cannot be read as rows with these columns.
         """
-        self._path, self._form = path, form
+        self._path = path
+        self._form = form
         self._folder = tempfile.TemporaryDirectory(prefix="llmpedia-import-")
         self._kept = sqlite3.connect(Path(self._folder.name) / "texts.sqlite", isolation_level=None)
         self._kept.execute("CREATE TABLE texts (key TEXT PRIMARY KEY, title TEXT, place TEXT, text TEXT)")
@@ -101,11 +108,17 @@ class FileTexts:
         keys = None if wanted is None else set(map(canonical_key, wanted))
         self.titles, stray, doubled = self._keep(columns, keys)
         self.notes = _notes(stray, doubled)
-        self.identity = {"sha256": _sha256_of_file(path), "columns": [columns.title, columns.text], "form": form}
+        self.identity = {
+            "sha256": _sha256_of_file(path),
+            "columns": [columns.title, columns.text],
+            "form": form,
+        }
 
     def _keep(self, columns: Columns, wanted: set[str] | None) -> tuple[list[str], int, int]:
         """Titles kept, and how many were not wanted and how many were there before."""
-        titles, stray, doubled = [], 0, 0
+        titles = []
+        stray = 0
+        doubled = 0
         self._kept.execute("BEGIN")
         for place, title, text in _rows(self._path, columns):
             key = canonical_key(title)
@@ -122,7 +135,9 @@ class FileTexts:
 
     async def get(self, title: str) -> Text | Absent:
         """See :class:`Texts`."""
-        found = self._kept.execute("SELECT title, place, text FROM texts WHERE key = ?", (canonical_key(title),)).fetchone()
+        found = self._kept.execute(
+            "SELECT title, place, text FROM texts WHERE key = ?", (canonical_key(title),)
+        ).fetchone()
         if found is None:
             return Absent("the file has no row of this title")
         named, place, kept = found
@@ -141,7 +156,8 @@ class FileTexts:
 
 @dataclass
 class FolderTexts:
-    """Files named by title, with %-escapes or underscores where a title cannot be a name; subfolders too.
+    """Files named by title, with %-escapes or underscores where a title cannot be a name;
+    subfolders too.
 
     ``form``: of all files; null goes by each name's ending, and leaves other files alone.
     """
@@ -154,19 +170,29 @@ class FolderTexts:
     def __post_init__(self) -> None:
         self._extractor = Extractor(ExtractorSettings())
         self._files: dict[str, Path] = {}
-        doubled, whole, stray = 0, hashlib.sha256(), 0
+        doubled = 0
+        whole = hashlib.sha256()
+        stray = 0
         keys = None if self.wanted is None else set(map(canonical_key, self.wanted))
-        for path in sorted(p for p in self.path.rglob("*") if p.is_file() and (self.form or p.suffix.lower() in SUFFIXES)):
+        for path in sorted(
+            p for p in self.path.rglob("*") if p.is_file() and (self.form or p.suffix.lower() in SUFFIXES)
+        ):
             key = canonical_key(_title(path))
             if keys is not None and key not in keys:
                 stray += 1
             elif self._files.setdefault(key, path) is not path:
                 doubled += 1
             else:
-                whole.update(f"{path.relative_to(self.path)}\x00{_sha256_of_file(path)}\n".encode("utf-8", "surrogateescape"))
+                whole.update(
+                    f"{path.relative_to(self.path)}\x00{_sha256_of_file(path)}\n".encode(
+                        "utf-8", "surrogateescape"
+                    )
+                )
         if not self._files and not stray:
             endings = ", ".join(SUFFIXES)
-            raise InputError(f"{self.path}: holds no text; give a folder of files that end in {endings}, or name their --form")
+            raise InputError(
+                f"{self.path}: holds no text; give a folder of files that end in {endings}, or name their --form"
+            )
         self.titles = [_title(path) for path in self._files.values()]
         self.notes = _notes(stray, doubled)
         self.identity = {"sha256": whole.hexdigest(), "form": self.form}
@@ -176,11 +202,14 @@ class FolderTexts:
         path = self._files.get(canonical_key(title))
         if path is None:
             return Absent("the folder has no file of this title")
-        form, raw = self.form or SUFFIXES[path.suffix.lower()], path.read_bytes()
+        form = self.form or SUFFIXES[path.suffix.lower()]
+        raw = path.read_bytes()
         text = await read_text(raw, form, self._extractor)
         if isinstance(text, Absent):
             return text
-        return Text(_title(path), text, form, str(path.relative_to(self.path)), hashlib.sha256(raw).hexdigest())
+        return Text(
+            _title(path), text, form, str(path.relative_to(self.path)), hashlib.sha256(raw).hexdigest()
+        )
 
     async def close(self) -> None:
         """See :class:`Texts`."""
@@ -214,15 +243,22 @@ def _rows(path: Path, columns: Columns) -> Iterator[tuple[str, str, str]]:
     }
     read = readers.get(path.suffix.lower())
     if read is None:
-        raise InputError(f"{path}: is no {', '.join(readers)} file; give one, a folder of texts, or an address with {{title}}")
+        raise InputError(
+            f"{path}: is no {', '.join(readers)} file; give one, a folder of texts, or an address with {{title}}"
+        )
     for place, row in read(path):
         for flag, name in (("--title-column", columns.title), ("--text-column", columns.text)):
             if name not in row:
                 there = ", ".join(map(str, row))
-                raise InputError(f"{path}, {place}: no column {name!r}; it has {there}: name the right one with {flag}")
-        title, text = row[columns.title], row[columns.text]
+                raise InputError(
+                    f"{path}, {place}: no column {name!r}; it has {there}: name the right one with {flag}"
+                )
+        title = row[columns.title]
+        text = row[columns.text]
         if not isinstance(title, str) or not isinstance(text, str | None):
-            raise InputError(f"{path}, {place}: title and text must be strings; correct the row, or name other columns")
+            raise InputError(
+                f"{path}, {place}: title and text must be strings; correct the row, or name other columns"
+            )
         yield place, " ".join(title.split()), text or ""
 
 
@@ -242,15 +278,21 @@ def _jsonl(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _csv(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    before = csv.field_size_limit(sys.maxsize)  # an article is longer than the 128 KB that the module takes for a cell
+    before = csv.field_size_limit(
+        sys.maxsize
+    )  # an article is longer than the 128 KB that the module takes for a cell
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             for number, row in enumerate(csv.DictReader(file, strict=True), 1):
                 if None in row:
-                    raise InputError(f"{path}, row {number}: has more cells than the header; quote those that hold commas")
+                    raise InputError(
+                        f"{path}, row {number}: has more cells than the header; quote those that hold commas"
+                    )
                 yield f"row {number}", row
     except (UnicodeDecodeError, csv.Error) as e:
-        raise InputError(f"{path}: cannot be read as CSV ({e}); save it as UTF-8 with a header and quoted cells") from e
+        raise InputError(
+            f"{path}: cannot be read as CSV ({e}); save it as UTF-8 with a header and quoted cells"
+        ) from e
     finally:
         csv.field_size_limit(before)
 
@@ -263,4 +305,6 @@ def _parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield f"row {number}", row
                 number += 1
     except (pa.ArrowException, OSError) as e:
-        raise InputError(f"{path}: cannot be read as Parquet ({' '.join(str(e).split())[:200]}); write it anew") from e
+        raise InputError(
+            f"{path}: cannot be read as Parquet ({' '.join(str(e).split())[:200]}); write it anew"
+        ) from e

@@ -1,6 +1,8 @@
-"""Which subjects a wave holds: a function of committed content alone, so that a restart plans the same waves.
+"""Which subjects a wave holds: a function of committed content alone, so that a restart plans the
+same waves.
 
-Wave w is planned from commits up to w-2 while w-1 is under way; where those leave it nothing to do, it waits for commit w-1.
+Wave w is planned from commits up to w-2 while w-1 is under way; where those leave it nothing to do,
+it waits for commit w-1.
 """
 
 import itertools
@@ -48,12 +50,15 @@ class Frontier:
     """Plans waves. Memory: a name and a few numbers an entity."""
 
     def __init__(self, run: RunFolder, config: Config) -> None:
-        self._run, self._config = run, config
+        self._run = run
+        self._config = config
         self._seen = _Seen()
         self._planned: tuple[Item, ...] = ()
 
     def plan(self, wave: int) -> Plan | None:
-        """The plan of ``wave``, whose predecessor need not be committed; None if it has to wait for it, or nothing is left."""
+        """The plan of ``wave``, whose predecessor need not be committed; None if it has to wait for
+        it, or nothing is left.
+        """
         for upto in (wave - 2, wave - 1):
             if upto < 0 or upto > self._run.last_wave:
                 continue
@@ -78,7 +83,8 @@ class Frontier:
         subjects = self._run.read("subjects", [wave], ["subject_id", "hop", "visit", "error", "expanded"])
         gone: dict[int, set[int]] = {}
         for row in subjects.to_pylist():
-            n, hop = row["subject_id"], row["hop"]
+            n = row["subject_id"]
+            hop = row["hop"]
             if row["visit"] == "generate":
                 gone.setdefault(hop, set()).add(n)
                 self._seen.articles += row["error"] is None
@@ -88,11 +94,15 @@ class Frontier:
                 unexpanded.add(n)
         for hop, done in gone.items():
             queue = self._seen.waiting[hop]
-            while queue and queue[0] in done:  # subjects are generated in queue order, so they are at its head
+            while (
+                queue and queue[0] in done
+            ):  # subjects are generated in queue order, so they are at its head
                 queue.popleft()
 
     def _under_way(self, wave: int) -> dict[int, str]:
-        """Subject -> visit of the wave before ``wave``, if what the planner has seen does not hold it yet."""
+        """Subject -> visit of the wave before ``wave``, if what the planner has seen does not hold
+        it yet.
+        """
         before = wave - 1
         if before <= self._seen.upto:
             return {}
@@ -102,8 +112,11 @@ class Frontier:
         return dict(zip(rows["subject_id"].to_pylist(), rows["visit"].to_pylist(), strict=True))
 
     def _choose(self, wave: int) -> tuple[Item, ...]:
-        """The next subjects of the lowest hop that has any: capped ones that may now be expanded, then the frontier."""
-        room, under_way = self._config.waves.size, self._under_way(wave)
+        """The next subjects of the lowest hop that has any: capped ones that may now be expanded,
+        then the frontier.
+        """
+        room = self._config.waves.size
+        under_way = self._under_way(wave)
         for hop in sorted({*self._seen.waiting, *self._seen.unexpanded}):
             mode = self._expansion(hop)
             again: list[int] = []
@@ -119,7 +132,8 @@ class Frontier:
         return ()
 
     def _fresh(self, hop: int, room: int, under_way: dict[int, str]) -> list[int]:
-        depth, cap = self._config.caps.depth, self._config.caps.articles
+        depth = self._config.caps.depth
+        cap = self._config.caps.articles
         if depth is not None and hop > depth:
             return []
         if cap is not None:
@@ -144,7 +158,9 @@ class Frontier:
             if not left:
                 break
             articles = self._run.read("articles", [wave], ["subject_id", "wikitext"])
-            for n, text in zip(articles["subject_id"].to_pylist(), articles["wikitext"].to_pylist(), strict=True):
+            for n, text in zip(
+                articles["subject_id"].to_pylist(), articles["wikitext"].to_pylist(), strict=True
+            ):
                 if n in left:
                     found[n] = text
                     left.discard(n)

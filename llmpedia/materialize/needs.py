@@ -7,7 +7,8 @@ from llmpedia.engines.preflight import Need
 from llmpedia.materialize.steps import Likeness, Phrases, Stages, Subject
 
 # What the longest prompts of a run are measured with: names and headings of a usual length.
-_NAME, _HEADING = "N" * 30, "H" * 40
+_NAME = "N" * 30
+_HEADING = "H" * 40
 
 
 def needs_of(config: Config) -> list[Need]:

@@ -1,4 +1,6 @@
-"""``llmpedia plan``: calls, tokens, memory and money of a run before anything is spent, with everything taken for granted."""
+"""``llmpedia plan``: calls, tokens, memory and money of a run before anything is spent, with
+everything taken for granted.
+"""
 
 import json
 import math
@@ -17,7 +19,9 @@ from llmpedia.store.run_folder import RunFolder
 Rows = list[dict[str, Any]]
 
 # Prompts are measured with names and headings of a usual length.
-_NAME, _HEADING, _LINE_WORDS = "N" * 18, "H" * 24, 90
+_NAME = "N" * 18
+_HEADING = "H" * 24
+_LINE_WORDS = 90
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,9 @@ class Expected:
 
 @dataclass(frozen=True)
 class Planned:
-    """What is printed: a row a stage and their sum, memory by GPU if it can be told, and one line each assumption."""
+    """What is printed: a row a stage and their sum, memory by GPU if it can be told, and one line
+    each assumption.
+    """
 
     stages: Rows
     memory: Rows
@@ -53,7 +59,8 @@ def plan(config: Config, like: RunFolder | None) -> Planned:
     else:
         measured = _measured(like)
         lines += [
-            f"{s}: {'measured in ' + like.uri if s in measured else 'assumed, since the run tells nothing'}" for s in expected
+            f"{s}: {'measured in ' + like.uri if s in measured else 'assumed, since the run tells nothing'}"
+            for s in expected
         ]
         expected = {s: measured.get(s, e) for s, e in expected.items()}
     rows = list(_rows(config, models, articles, expected))
@@ -71,13 +78,17 @@ def articles_of(config: Config) -> tuple[int, str]:
         caps["the titles file"] = len(seeds_of(config))
     least = min(((n, name) for name, n in caps.items() if n is not None), default=None)
     if least is None:
-        return config.plan.articles, f"{config.plan.articles} articles: no cap is set; take it as a sample (plan.articles)"
+        return (
+            config.plan.articles,
+            f"{config.plan.articles} articles: no cap is set; take it as a sample (plan.articles)",
+        )
     return least[0], f"{least[0]} articles: {least[1]}"
 
 
 def _assumed(config: Config, models: Models) -> dict[StageName, Expected]:
     """Stage -> what it takes where nothing is measured; prompts are rendered, not guessed."""
-    p, stages = config.plan, Stages.of(config)
+    p = config.plan
+    stages = Stages.of(config)
     headings = tuple(f"{_HEADING}{i}" for i in range(sum(config.article.sections) // 2))
     asked = p.links * (1 - p.known)
     chunks = max(1, math.ceil(asked / config.entities.ner_chunk))
@@ -90,7 +101,11 @@ def _assumed(config: Config, models: Models) -> dict[StageName, Expected]:
         "self_grounding": (1.0, subject, p.fact_sheet_tokens),
         "outline": (1.0, subject, len(headings) * p.heading_tokens),
         "article": (1.0, subject, config.article.words * p.word_tokens),
-        "ner": (float(chunks), Phrases(_NAME, tuple(f"{_NAME}{i}" for i in range(chunk))), chunk * p.decision_tokens),
+        "ner": (
+            float(chunks),
+            Phrases(_NAME, tuple(f"{_NAME}{i}" for i in range(chunk))),
+            chunk * p.decision_tokens,
+        ),
         "arbitration": (p.arbitrations, Likeness(line, (line,) * 2), p.arbitration_tokens),
     }
     found: dict[StageName, Expected] = {}
@@ -114,11 +129,15 @@ def stages_of(config: Config) -> list[StageName]:
 
 
 def _measured(run: RunFolder) -> dict[str, Expected]:
-    """Stage -> averages of a run; stages whose engine told no tokens, or that were never asked, are left out."""
+    """Stage -> averages of a run; stages whose engine told no tokens, or that were never asked, are
+    left out.
+    """
     articles = run.manifests[-1].facts["totals"]["articles"] if run.manifests else 0
     by_stage: dict[str, Used] = {}
     for (stage, _), used in committed(run).items():
-        by_stage[stage] = together([{("", ""): by_stage[stage]}, {("", ""): used}])["", ""] if stage in by_stage else used
+        by_stage[stage] = (
+            together([{("", ""): by_stage[stage]}, {("", ""): used}])["", ""] if stage in by_stage else used
+        )
     return {
         stage: Expected(u.calls / articles, u.prompt_tokens / u.calls, u.completion_tokens / u.calls)
         for stage, u in by_stage.items()
@@ -126,12 +145,15 @@ def _measured(run: RunFolder) -> dict[str, Expected]:
     }
 
 
-def _rows(config: Config, models: Models, articles: int, expected: dict[StageName, Expected]) -> Iterator[dict[str, Any]]:
+def _rows(
+    config: Config, models: Models, articles: int, expected: dict[StageName, Expected]
+) -> Iterator[dict[str, Any]]:
     batched = config.engine.kind == "openai_batch"
     for stage, e in expected.items():
         calls = articles * e.calls
         model = str(config.stage(stage).model)
-        prompt, answer = round(calls * e.prompt_tokens), round(calls * e.completion_tokens)
+        prompt = round(calls * e.prompt_tokens)
+        answer = round(calls * e.completion_tokens)
         cost = models.of(model).cost(prompt, 0, answer, batched)
         yield {
             "stage": stage,
@@ -162,7 +184,8 @@ def _assumptions(config: Config) -> list[str]:
 
 def _of_models(config: Config, models: Models, stages: list[StageName]) -> list[str]:
     """What is not sent because a model refuses it, and how far prices can be trusted."""
-    lines, names = [], {str(config.stage(s).model) for s in stages}
+    lines = []
+    names = {str(config.stage(s).model) for s in stages}
     for name in sorted(names):
         model = models.of(name)
         if not model.temperature:
@@ -174,11 +197,15 @@ def _of_models(config: Config, models: Models, stages: list[StageName]) -> list[
         if not model.json_schema:
             lines.append(f"{name}: takes no JSON Schema; answers are plain JSON (completions.fallback)")
         if model.context is not None and model.context < config.engine.context_tokens:
-            lines.append(f"{name}: reads {model.context} tokens, engine.context_tokens is {config.engine.context_tokens}")
+            lines.append(
+                f"{name}: reads {model.context} tokens, engine.context_tokens is {config.engine.context_tokens}"
+            )
         if model.input is None or model.output is None:
             lines.append(f"{name}: no price is known; put it into engine.models_file, and its cost is told")
     if any(models.of(n).input is not None for n in names):
-        lines.append(f"prices as of {models.prices_as_of}, US dollars, nothing cached; check them before you spend")
+        lines.append(
+            f"prices as of {models.prices_as_of}, US dollars, nothing cached; check them before you spend"
+        )
     if config.engine.kind == "openai_batch":
         lines.append("Batch API: at the share of the price that models.yaml tells (batch)")
     return lines

@@ -1,6 +1,8 @@
-"""Stage 3, similarity: which open candidates of a wave are new entities (paper, section 3.3 and appendix G.2).
+"""Stage 3, similarity: which open candidates of a wave are new entities (paper, section 3.3 and
+appendix G.2).
 
-All decisions are taken in (subject order, link order), whenever their answers arrive. A failure rejects (strict gate).
+All decisions are taken in (subject order, link order), whenever their answers arrive. A failure
+rejects (strict gate).
 """
 
 import asyncio
@@ -24,9 +26,11 @@ _SENTENCE_WORDS = 60
 
 @dataclass
 class Proposal:
-    """A name of the wave that no key screen stopped: the first candidate with its key, and the others.
+    """A name of the wave that no key screen stopped: the first candidate with its key, and the
+    others.
 
-    ``rows`` are candidates, the deciding one first; ``parent`` is None for a seed; ``lead`` is the parent's.
+    ``rows`` are candidates, the deciding one first; ``parent`` is None for a seed; ``lead`` is the
+    parent's.
     """
 
     rows: list[Row]
@@ -71,7 +75,9 @@ class Resolved:
 
 @dataclass(frozen=True)
 class Resolver:
-    """Everything that resolving needs. ``embedder`` answers embedding requests, ``client`` arbitration."""
+    """Everything that resolving needs. ``embedder`` answers embedding requests, ``client``
+    arbitration.
+    """
 
     config: Config
     stages: Stages
@@ -89,9 +95,12 @@ class Resolver:
     async def _screen(self, proposals: list[Proposal]) -> list[Proposal]:
         """Once more by key: the wave before may have committed it since; then one proposal a key."""
         kept: dict[str, Proposal] = {}
-        for proposal, entity in zip(proposals, await self.index.screen([p.first["key"] for p in proposals]), strict=True):
+        for proposal, entity in zip(
+            proposals, await self.index.screen([p.first["key"] for p in proposals]), strict=True
+        ):
             if entity is not None:
-                proposal.first["fate"], proposal.first["entity_id"] = Fate.KNOWN, entity
+                proposal.first["fate"] = Fate.KNOWN
+                proposal.first["entity_id"] = entity
             elif proposal.first["key"] in kept:
                 kept[proposal.first["key"]].rows += proposal.rows
             else:
@@ -103,7 +112,8 @@ class Resolver:
             return
         vectors, errors = await embed(self.embedder, self.config, [p.first["name"] for p in proposals])
         for proposal, vector, error in zip(proposals, vectors, errors, strict=True):
-            proposal.vector, proposal.first["reason"] = vector, error
+            proposal.vector = vector
+            proposal.first["reason"] = error
         embedded = [p for p in proposals if p.vector is not None]
         if not embedded:
             return
@@ -111,7 +121,8 @@ class Resolver:
         place = {id(p): i for i, p in enumerate(proposals)}
         for proposal, hits in zip(embedded, found, strict=True):
             proposal.neighbours = [
-                h if h.query is None else Neighbour(h.cosine, None, place[id(embedded[h.query])]) for h in hits
+                h if h.query is None else Neighbour(h.cosine, None, place[id(embedded[h.query])])
+                for h in hits
             ]
 
     async def _arbitrate(self, proposals: list[Proposal]) -> None:
@@ -145,7 +156,11 @@ def _context(name: str, parent: str | None, sentence: str | None, lead: str) -> 
 
 
 def _known_line(known: Known) -> str:
-    return f"{known.name}. {known.lead}" if known.lead else _context(known.name, known.parent, known.sentence, "")
+    return (
+        f"{known.name}. {known.lead}"
+        if known.lead
+        else _context(known.name, known.parent, known.sentence, "")
+    )
 
 
 def _decide(proposals: list[Proposal], next_id: int, cap: int | None) -> Resolved:
@@ -163,37 +178,49 @@ def _decide(proposals: list[Proposal], next_id: int, cap: int | None) -> Resolve
         for other in proposal.rows[1:]:
             settled = proposal.first["entity_id"] is not None
             other["fate"] = Fate.WAVE_DUPLICATE if settled else proposal.first["fate"]
-            other["entity_id"], other["reason"] = proposal.first["entity_id"], proposal.first["reason"]
+            other["entity_id"] = proposal.first["entity_id"]
+            other["reason"] = proposal.first["reason"]
     return out
 
 
-def _settle(proposal: Proposal, proposals: list[Proposal], out: Resolved, next_id: int, cap: int | None) -> None:
-    row, reply = proposal.first, proposal.reply
+def _settle(
+    proposal: Proposal, proposals: list[Proposal], out: Resolved, next_id: int, cap: int | None
+) -> None:
+    row = proposal.first
+    reply = proposal.reply
     if row["reason"] is not None:
         row["fate"] = Fate.ARBITRATION_FAILED
     elif reply is not None and reply.error is not None:
-        row["fate"], row["reason"] = Fate.ARBITRATION_FAILED, f"arbitration: {reply.error}"
+        row["fate"] = Fate.ARBITRATION_FAILED
+        row["reason"] = f"arbitration: {reply.error}"
     elif reply is not None and reply.value is not None:
         _same_as(proposal, proposal.neighbours[reply.value], proposals, out)
     elif cap is not None and next_id + len(out.entities) >= cap:
         row["fate"] = Fate.SUBJECT_CAP
     else:
-        row["fate"], row["entity_id"] = Fate.QUEUED, next_id + len(out.entities)
+        row["fate"] = Fate.QUEUED
+        row["entity_id"] = next_id + len(out.entities)
         out.entities.append(_entity(proposal))
 
 
 def _same_as(proposal: Proposal, hit: Neighbour, proposals: list[Proposal], out: Resolved) -> None:
-    """The candidate is another name of a committed entity or of an earlier proposal, whatever became of that."""
+    """The candidate is another name of a committed entity or of an earlier proposal, whatever
+    became of that.
+    """
     row = proposal.first
     winner: Any = hit.entity_id
     if hit.query is not None:
         earlier = proposals[hit.query].first
         winner = earlier["entity_id"]
         if winner is None:
-            row["fate"], row["reason"] = earlier["fate"], f"same as {earlier['name']}, which was rejected"
+            row["fate"] = earlier["fate"]
+            row["reason"] = f"same as {earlier['name']}, which was rejected"
             return
-    row["fate"], row["entity_id"] = Fate.DUPLICATE, winner
-    out.aliases.append({"key": row["key"], "name": row["name"], "entity_id": winner, "parent_id": proposal.parent_id})
+    row["fate"] = Fate.DUPLICATE
+    row["entity_id"] = winner
+    out.aliases.append(
+        {"key": row["key"], "name": row["name"], "entity_id": winner, "parent_id": proposal.parent_id}
+    )
 
 
 def _entity(proposal: Proposal) -> Row:

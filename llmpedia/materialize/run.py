@@ -1,6 +1,7 @@
 """``materialize``: start or resume a run and walk it to its caps.
 
-A wave is written by workers (Ray Data), then resolved and committed here, while the next one is being written.
+A wave is written by workers (Ray Data), then resolved and committed here, while the next one is
+being written.
 """
 
 import asyncio
@@ -20,8 +21,8 @@ from llmpedia.entities.actor import IndexClient, start_index
 from llmpedia.errors import EngineError, InputError
 from llmpedia.execution.clients import client_name, heed_pauses, make_client, make_engine, make_permits
 from llmpedia.execution.provenance import described, machine_of
-from llmpedia.execution.session import Session, Sessions
 from llmpedia.execution.ray_stream import Work
+from llmpedia.execution.session import Session, Sessions
 from llmpedia.execution.waves import Waves
 from llmpedia.materialize.frontier import Frontier, Plan
 from llmpedia.materialize.needs import needs_of
@@ -69,11 +70,14 @@ def seeds_of(config: Config) -> list[str]:
     return titles
 
 
-def materialize(config: Config, run_uri: str, progress: Callable[[Progress], None], sessions: Sessions = Session) -> RunFolder:
-    """Walk until a cap or the end of the frontier; resumes a run that is already there. ``sessions``: whence it has its own.
+def materialize(
+    config: Config, run_uri: str, progress: Callable[[Progress], None], sessions: Sessions = Session
+) -> RunFolder:
+    """Walk until a cap or the end of the frontier; resumes a run that is already there.
+    ``sessions``: whence it has its own.
 
-    Raises:
-        ConfigError, InputError, EngineError: one line; what was committed stays, and the same call resumes.
+    Raises: ConfigError, InputError, EngineError: one line; what was committed stays, and the same
+        call resumes.
     """
     Stages.of(config)  # an unknown persona is refused before anything is written
     config = config.model_copy(update={"reuse": [_source(config, uri) for uri in config.reuse]})
@@ -96,15 +100,19 @@ def is_finished(config: Config, run: RunFolder) -> bool:
 
 
 def _source(config: Config, uri: str) -> str:
-    """A run to take answers from, wherever a worker's own folder is; its key of a request says nothing of the engine.
+    """A run to take answers from, wherever a worker's own folder is; its key of a request says
+    nothing of the engine.
 
     Raises:
         InputError: it is not there, or of another engine.
     """
     run = RunFolder.open(uri)
-    theirs, own = run.description().get("identity", {}).get("engine"), config.identity()["engine"]
+    theirs = run.description().get("identity", {}).get("engine")
+    own = config.identity()["engine"]
     if theirs != own:
-        raise InputError(f"reuse = {uri!r}: was answered by another engine ({theirs}, here {own}); leave it out")
+        raise InputError(
+            f"reuse = {uri!r}: was answered by another engine ({theirs}, here {own}); leave it out"
+        )
     return run.uri
 
 
@@ -112,9 +120,18 @@ class _Walk:
     """The walk over waves: seeds, then plan, write, resolve, commit."""
 
     def __init__(
-        self, config: Config, run: RunFolder, lease: Lease, session: Session, progress: Callable[[Progress], None]
+        self,
+        config: Config,
+        run: RunFolder,
+        lease: Lease,
+        session: Session,
+        progress: Callable[[Progress], None],
     ) -> None:
-        self._config, self._run, self._lease, self._session, self._progress = config, run, lease, session, progress
+        self._config = config
+        self._run = run
+        self._lease = lease
+        self._session = session
+        self._progress = progress
         self._stages = Stages.of(config)
         self._index = start_index(config, run.uri)
         self._resolving: tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]] | None = None
@@ -127,7 +144,11 @@ class _Walk:
 
     def _work(self, plan: Plan) -> Work:
         settings = self._config.model_dump_json()
-        return Work(SubjectWorker, (settings, self._run.uri, plan.wave, plan.upto, self._index, self._session.limiter), ITEMS)
+        return Work(
+            SubjectWorker,
+            (settings, self._run.uri, plan.wave, plan.upto, self._index, self._session.limiter),
+            ITEMS,
+        )
 
     def _finish(self, plan: Plan, visits: list[Row]) -> None:
         asyncio.run(self._resolve(plan, visits))
@@ -136,7 +157,9 @@ class _Walk:
         self._progress(Progress(phase, self._run.manifests[-1].facts["totals"]["articles"]))
 
     def _give_up(self, interrupted: bool) -> None:
-        """Stop resolving; the next start takes it up. Not for a failure, unless with batches: one can take a day."""
+        """Stop resolving; the next start takes it up. Not for a failure, unless with batches: one
+        can take a day.
+        """
         if self._resolving is not None and (interrupted or self._config.engine.kind == "openai_batch"):
             loop, task = self._resolving
             with contextlib.suppress(RuntimeError):  # it has just ended
@@ -149,7 +172,9 @@ class _Walk:
             resolved = await resolver.resolve(proposals, 0)
         failed = [p.first for p in proposals if p.first["reason"] is not None]
         if failed:
-            raise EngineError(f"seed {failed[0]['name']!r}: {failed[0]['reason']}; start again once this is mended")
+            raise EngineError(
+                f"seed {failed[0]['name']!r}: {failed[0]['reason']}; start again once this is mended"
+            )
         self._commit(seed_tables(proposals, resolved), None)
 
     async def _resolve(self, plan: Plan, visits: list[Row]) -> None:
@@ -160,7 +185,9 @@ class _Walk:
         resolved = Resolved()
         if self._config.run.mode != "titles":
             index = IndexClient(self._index, plan.wave - 1)
-            async with _Resolving(self._config, self._session, self._stages, self._run.uri, plan.wave, index) as resolver:
+            async with _Resolving(
+                self._config, self._session, self._stages, self._run.uri, plan.wave, index
+            ) as resolver:
                 resolved = await resolver.resolve(walk_proposals(plan, visits), totals["entities"])
         self._commit(walk_tables(plan, visits, resolved, totals["candidates"]), plan)
 
@@ -168,14 +195,18 @@ class _Walk:
         previous = self._run.manifests[-1] if self._run.manifests else None
         facts = facts_of(tables, plan, self._config, previous)
         if self._config.reuse:
-            facts["reused"] = reused_facts(tables["completions"], reused_keys(self._run.folder, len(self._run.manifests)))
+            facts["reused"] = reused_facts(
+                tables["completions"], reused_keys(self._run.folder, len(self._run.manifests))
+            )
         self._run.commit(self._lease, tables, facts)
 
 
 class _Resolving:
     """A resolver whose connections live as long as the ``async with``."""
 
-    def __init__(self, config: Config, session: Session, stages: Stages, run_uri: str, wave: int, index: Any) -> None:
+    def __init__(
+        self, config: Config, session: Session, stages: Stages, run_uri: str, wave: int, index: Any
+    ) -> None:
         self._engine = make_engine(config, run_uri, wave, "driver")
         self._permits = make_permits(config, session.limiter, f"driver/{client_name(wave, '')}", wave)
         heed_pauses(self._engine, self._permits)
@@ -184,7 +215,8 @@ class _Resolving:
         self._embedder = session.embedder
         embedder: Client = client
         if self._embedder is not None:
-            # One endpoint, one cap; permits of the batch engine are no cap, and embeddings always go online.
+            # One endpoint, one cap; permits of the batch engine are no cap, and embeddings always
+            # go online.
             online = config.engine.kind == "openai"
             shared = online and config.embedding.base_url == config.engine.base_url
             permits = self._permits if shared else Permits(config.engine.concurrency)

@@ -23,14 +23,20 @@ _COUNTED = {
 
 
 def status(run: RunFolder) -> dict[str, Any]:
-    """Plain data: commits, totals, fates so far, who writes, and what the wave under way has answered, what was spent.
+    """Plain data: commits, totals, fates so far, who writes, and what the wave under way has
+    answered, what was spent.
 
-    Of an audit: outcomes and verdicts in place of fates; of scores: errors by kind; of a probe: fates by step, or outcomes.
+    Of an audit: outcomes and verdicts in place of fates; of scores: errors by kind; of a probe:
+    fates by step, or outcomes.
     """
     last = run.manifests[-1].facts if run.manifests else None
     kind = run.description().get("kind", "walk")
     counted = _COUNTED[kind]
-    own = {"hop": last["hop"] if last else None, "caps": last["caps"] if last else None} if kind == "walk" else {}
+    own = (
+        {"hop": last["hop"] if last else None, "caps": last["caps"] if last else None}
+        if kind == "walk"
+        else {}
+    )
     holder = read_lease(run.folder)
     under_way = [w for w in journal.waves_with_pieces(run.folder) if w > run.last_wave]
     return {
@@ -38,9 +44,13 @@ def status(run: RunFolder) -> dict[str, Any]:
         "commits": run.last_wave + 1,
         **own,
         "totals": last["totals"] if last else None,
-        **{name: sum(m.facts["counts"].get(name, 0) for m in run.manifests) for name in _FAILED.get(kind, ())},
+        **{
+            name: sum(m.facts["counts"].get(name, 0) for m in run.manifests) for name in _FAILED.get(kind, ())
+        },
         **{name: _summed(run, name) for name in counted},
-        "writer": {**holder, "seconds_since_renewed": round(time.time() - holder["renewed"])} if holder else None,
+        "writer": {**holder, "seconds_since_renewed": round(time.time() - holder["renewed"])}
+        if holder
+        else None,
         "journal": {f"wave {w}": len(journal.read_wave(run.folder, w)) for w in under_way},
         "usage": spent(run),
         "fingerprint": run.fingerprint(),

@@ -1,4 +1,6 @@
-"""The stages of the walk: self-grounding, outline, article, NER and arbitration (paper, sections 3.2, 3.3, appendix L)."""
+"""The stages of the walk: self-grounding, outline, article, NER and arbitration (paper, sections
+3.2, 3.3, appendix L).
+"""
 
 import json
 import re
@@ -21,7 +23,8 @@ _REFUSAL = re.compile(
 )
 
 
-# Markup; and what JSON escapes can carry but grammars (NUL) and UTF-8 (half a surrogate pair) cannot.
+# Markup; and what JSON escapes can carry but grammars (NUL) and UTF-8 (half a surrogate pair)
+# cannot.
 _NOT_IN_HEADINGS = re.compile(r"[=\[\]{}|<>*#\x00-\x1f\x7f\ud800-\udfff]")
 
 
@@ -141,10 +144,16 @@ class WriteArticle(_SubjectStage[str]):
         if not self.config.article.guided:
             return Constraint()
         article = self.config.article
-        return Constraint(grammar=wikitext_grammar(question.name, list(question.outline), article.guided_links, article.words))
+        return Constraint(
+            grammar=wikitext_grammar(
+                question.name, list(question.outline), article.guided_links, article.words
+            )
+        )
 
     def parse(self, question: Subject, text: str) -> str:
-        """The Wikitext; refusals and empty articles are errors. Headings that differ are kept and counted, not rejected."""
+        """The Wikitext; refusals and empty articles are errors. Headings that differ are kept and
+        counted, not rejected.
+        """
         text = re.sub(r"^```(?:wiki|wikitext|mediawiki)?\s*\n|\n?```\s*$", "", text)
         article = Article(text)
         if _REFUSAL.match(article.lead.replace("\u2019", "'")) and not article.headings:
@@ -164,14 +173,18 @@ class Phrases:
 
 @dataclass(frozen=True)
 class Decision:
-    """``accepted``: a named entity worth an article. ``confidence``: calibrated prompting; None: none given."""
+    """``accepted``: a named entity worth an article. ``confidence``: calibrated prompting; None:
+    none given.
+    """
 
     accepted: bool
     confidence: float | None = None
 
 
 class Ner(Stage[Phrases, dict[str, Decision]]):
-    """Which candidates deserve an article. What the answer leaves out is left out of the value, never guessed."""
+    """Which candidates deserve an article. What the answer leaves out is left out of the value,
+    never guessed.
+    """
 
     name: ClassVar[StageName] = "ner"
     config: Config
@@ -194,7 +207,12 @@ class Ner(Stage[Phrases, dict[str, Decision]]):
             row: dict[str, Any] = {"phrase": {"enum": phrases}, "is_ne": {"type": "boolean"}}
             if self._calibrated:
                 row["confidence"] = {"type": "number"}
-            rows = {"type": "array", "items": object_schema(row), "minItems": len(phrases), "maxItems": len(phrases)}
+            rows = {
+                "type": "array",
+                "items": object_schema(row),
+                "minItems": len(phrases),
+                "maxItems": len(phrases),
+            }
             return Constraint(json_schema=object_schema({"phrases": rows}))
         decision: dict[str, Any] = {"type": "boolean"}
         if self._calibrated:
@@ -202,8 +220,12 @@ class Ner(Stage[Phrases, dict[str, Decision]]):
         return Constraint(json_schema=object_schema(dict.fromkeys(phrases, decision)))
 
     def parse(self, question: Phrases, text: str) -> dict[str, Decision]:
-        """Phrase as asked -> decision. Phrases renamed beyond spelling and phrases decided both ways are left out."""
-        asked = {p: p for p in question.phrases} | {" ".join(p.casefold().split()): p for p in question.phrases}
+        """Phrase as asked -> decision. Phrases renamed beyond spelling and phrases decided both
+        ways are left out.
+        """
+        asked = {p: p for p in question.phrases} | {
+            " ".join(p.casefold().split()): p for p in question.phrases
+        }
         found: dict[str, set[Decision]] = {}
         for phrase, raw in _rows(parse_object(text)):
             decision = _decision(raw)
@@ -214,13 +236,22 @@ class Ner(Stage[Phrases, dict[str, Decision]]):
         if not found:
             raise AnswerError("no phrase is decided")
         agreed = {p: ds for p, ds in found.items() if len({d.accepted for d in ds}) == 1}
-        return {p: min(ds, key=lambda d: d.confidence if d.confidence is not None else 1.0) for p, ds in agreed.items()}
+        return {
+            p: min(ds, key=lambda d: d.confidence if d.confidence is not None else 1.0)
+            for p, ds in agreed.items()
+        }
 
 
 _NER_ANSWERS = {
     ("keyed", False): 'Answer with JSON only, one key a phrase: {"<phrase>": true or false, ...}',
-    ("keyed", True): 'Answer with JSON only, one key a phrase: {"<phrase>": {"is_ne": true or false, "confidence": 0.0}, ...}',
-    ("rows", False): 'Answer with JSON only: {"phrases": [{"phrase": "<phrase>", "is_ne": true or false}, ...]}',
+    (
+        "keyed",
+        True,
+    ): 'Answer with JSON only, one key a phrase: {"<phrase>": {"is_ne": true or false, "confidence": 0.0}, ...}',
+    (
+        "rows",
+        False,
+    ): 'Answer with JSON only: {"phrases": [{"phrase": "<phrase>", "is_ne": true or false}, ...]}',
     (
         "rows",
         True,
@@ -238,7 +269,9 @@ def _rows(answer: Pairs) -> list[tuple[str, Any]]:
 
 
 def _decision(raw: Any) -> Decision | None:
-    """A decision with a true boolean in it; None for anything else ("false" as text is no decision)."""
+    """A decision with a true boolean in it; None for anything else ("false" as text is no
+    decision).
+    """
     if isinstance(raw, bool):
         return Decision(raw)
     if not isinstance(raw, dict) or not isinstance(raw.get("is_ne"), bool):
@@ -246,7 +279,11 @@ def _decision(raw: Any) -> Decision | None:
     confidence = raw.get("confidence")
     if confidence is None:
         return Decision(raw["is_ne"])
-    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0.0 <= confidence <= 1.0:
+    if (
+        isinstance(confidence, bool)
+        or not isinstance(confidence, int | float)
+        or not 0.0 <= confidence <= 1.0
+    ):
         return None
     return Decision(raw["is_ne"], float(confidence))
 

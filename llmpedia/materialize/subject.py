@@ -1,7 +1,8 @@
-"""One subject's way through a wave: outline, article, links, canonical screen, NER. Nothing here depends on other subjects.
+"""One subject's way through a wave: outline, article, links, canonical screen, NER. Nothing here
+depends on other subjects.
 
-What comes out is a :class:`Visit`: the article or an error, and candidates whose fate is decided or still open (None). Open
-ones go to similarity, which needs the whole wave (``resolve``).
+What comes out is a :class:`Visit`: the article or an error, and candidates whose fate is decided or
+still open (None). Open ones go to similarity, which needs the whole wave (``resolve``).
 """
 
 import asyncio
@@ -22,8 +23,9 @@ Row = dict[str, Any]
 class Item:
     """One subject of a plan.
 
-    ``visit``: generate or expand (see tables.SUBJECTS). ``expand``: ``full``; ``none`` (mode titles); or the cap that its open
-    candidates end at. ``wikitext``: the stored article of an expand visit.
+    ``visit``: generate or expand (see tables.SUBJECTS). ``expand``: ``full``; ``none`` (mode
+    titles); or the cap that its open candidates end at. ``wikitext``: the stored article of an
+    expand visit.
     """
 
     subject_id: int
@@ -36,7 +38,9 @@ class Item:
 
 @dataclass
 class Visit:
-    """What became of an item. ``completions`` are in the order of the stages, whenever they arrived."""
+    """What became of an item. ``completions`` are in the order of the stages, whenever they
+    arrived.
+    """
 
     item: Item
     article: Row | None = None
@@ -50,7 +54,8 @@ class Visit:
         """Keep a reply's completions; False (and the error noted) if it has no value."""
         self.completions += reply.completions
         if reply.error is not None:
-            self.error_stage, self.error = stage, reply.error
+            self.error_stage = stage
+            self.error = reply.error
         return reply.error is None
 
 
@@ -62,7 +67,9 @@ class Screen(Protocol):
         ...
 
 
-async def visit_subject(item: Item, config: Config, stages: Stages, client: Completer, screen: Screen) -> Visit:
+async def visit_subject(
+    item: Item, config: Config, stages: Stages, client: Completer, screen: Screen
+) -> Visit:
     """Take one item through all of its stages. Failures of the model are values in the visit."""
     visit = Visit(item)
     article = Article(item.wikitext) if item.wikitext is not None else None
@@ -123,7 +130,9 @@ async def _write(visit: Visit, config: Config, stages: Stages, client: Completer
 
 
 def candidates_of(article: Article, subject: str, config: Config) -> list[Row]:
-    """One candidate a key, in order of first mention; self-links, loop forms and low scores have their fate already."""
+    """One candidate a key, in order of first mention; self-links, loop forms and low scores have
+    their fate already.
+    """
     found: dict[str, Row] = {}
     for link in article.links:
         key = canonical_key(link.target)
@@ -168,23 +177,31 @@ async def _screen(candidates: list[Row], screen: Screen) -> None:
     rows = _open(candidates)
     for row, entity in zip(rows, await screen([r["key"] for r in rows]) if rows else [], strict=True):
         if entity is not None:
-            row["fate"], row["entity_id"] = Fate.KNOWN, entity
+            row["fate"] = Fate.KNOWN
+            row["entity_id"] = entity
 
 
 async def _filter(visit: Visit, config: Config, stages: Stages, client: Completer) -> None:
     """NER over the open candidates, chunk by chunk at once; completions are kept in chunk order."""
-    rows, size = _open(visit.candidates), config.entities.ner_chunk
+    rows = _open(visit.candidates)
+    size = config.entities.ner_chunk
     chunks = [rows[i : i + size] for i in range(0, len(rows), size)]
-    for replies in await asyncio.gather(*(_decide(chunk, visit.item.name, config, stages, client) for chunk in chunks)):
+    for replies in await asyncio.gather(
+        *(_decide(chunk, visit.item.name, config, stages, client) for chunk in chunks)
+    ):
         for reply in replies:
             visit.completions += reply.completions
 
 
-async def _decide(chunk: list[Row], subject: str, config: Config, stages: Stages, client: Completer) -> list[Reply[Any]]:
+async def _decide(
+    chunk: list[Row], subject: str, config: Config, stages: Stages, client: Completer
+) -> list[Reply[Any]]:
     reply = await ask(client, stages.ner, Phrases(subject, tuple(r["name"] for r in chunk)))
     if reply.value is None:
         for row in chunk:
-            row["fate"], row["reason"], row["ner_completion"] = Fate.STAGE_ERROR, f"ner: {reply.error}", reply.key
+            row["fate"] = Fate.STAGE_ERROR
+            row["reason"] = f"ner: {reply.error}"
+            row["ner_completion"] = reply.key
         return [reply]
     left = [row for row in chunk if row["name"] not in reply.value]
     _apply(chunk, reply, config)
@@ -195,7 +212,8 @@ async def _decide(chunk: list[Row], subject: str, config: Config, stages: Stages
     _apply(left, again, config)
     for row in left:
         if row["name"] not in (again.value or {}):
-            row["fate"], row["ner_completion"] = Fate.NER_OMITTED, again.key
+            row["fate"] = Fate.NER_OMITTED
+            row["ner_completion"] = again.key
     return [reply, again]
 
 
@@ -204,7 +222,8 @@ def _apply(rows: list[Row], reply: Reply[dict[str, Decision]], config: Config) -
         decision = (reply.value or {}).get(row["name"])
         if decision is None:
             continue
-        row["ner_confidence"], row["ner_completion"] = decision.confidence, reply.key
+        row["ner_confidence"] = decision.confidence
+        row["ner_completion"] = reply.key
         if not decision.accepted:
             row["fate"] = Fate.NER_REJECTED
         elif decision.confidence is not None and decision.confidence < config.entities.min_confidence:

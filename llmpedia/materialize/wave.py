@@ -43,9 +43,13 @@ def seed_tables(proposals: list[Proposal], resolved: Resolved) -> dict[str, pa.T
     return _tables([], [], rows, resolved, resolved.completions, 0)
 
 
-def walk_tables(plan: Plan, visits: list[Row], resolved: Resolved, next_candidate: int) -> dict[str, pa.Table]:
+def walk_tables(
+    plan: Plan, visits: list[Row], resolved: Resolved, next_candidate: int
+) -> dict[str, pa.Table]:
     """Tables of a walked wave."""
-    subjects, articles, candidates = [], [], []
+    subjects = []
+    articles = []
+    candidates = []
     completions: dict[str, Row] = {}
     for position, (item, visit) in enumerate(zip(plan.items, visits, strict=True)):
         rows = visit["candidates"]
@@ -73,12 +77,22 @@ def walk_tables(plan: Plan, visits: list[Row], resolved: Resolved, next_candidat
 
 
 def _tables(
-    subjects: list[Row], articles: list[Row], candidates: list[Row], resolved: Resolved, completions: list[Row], next_id: int
+    subjects: list[Row],
+    articles: list[Row],
+    candidates: list[Row],
+    resolved: Resolved,
+    completions: list[Row],
+    next_id: int,
 ) -> dict[str, pa.Table]:
     numbered = [{"candidate_id": next_id + n, **row} for n, row in enumerate(candidates)]
     number = {(row["parent_id"], row["key"]): row["candidate_id"] for row in reversed(numbered)}
     aliases = [
-        {"key": a["key"], "name": a["name"], "entity_id": a["entity_id"], "candidate_id": number[a["parent_id"], a["key"]]}
+        {
+            "key": a["key"],
+            "name": a["name"],
+            "entity_id": a["entity_id"],
+            "candidate_id": number[a["parent_id"], a["key"]],
+        }
         for a in resolved.aliases
     ]
     made = {
@@ -92,8 +106,12 @@ def _tables(
     return {name: table(name, rows) for name, rows in made.items()}
 
 
-def facts_of(tables: dict[str, pa.Table], plan: Plan | None, config: Config, previous: Manifest | None) -> dict[str, Any]:
-    """What the manifest says of the wave: counts, caps, running totals. Raises ``AssertionError`` if rows do not add up."""
+def facts_of(
+    tables: dict[str, pa.Table], plan: Plan | None, config: Config, previous: Manifest | None
+) -> dict[str, Any]:
+    """What the manifest says of the wave: counts, caps, running totals. Raises ``AssertionError``
+    if rows do not add up.
+    """
     fates = Counter(map(str, tables["candidates"]["fate"].to_pylist()))
     counts = {
         "subjects": len(plan.items) if plan else 0,

@@ -1,4 +1,5 @@
-"""The Ray Data stage that takes a wave's subjects through ``visit_subject``: many rows in flight, one process a worker.
+"""The Ray Data stage that takes a wave's subjects through ``visit_subject``: many rows in flight,
+one process a worker.
 
 Input columns: those of ``ITEMS``. Output: ``stream.VISITS``.
 """
@@ -30,17 +31,26 @@ ITEMS = pa.schema(
 class SubjectWorker(Worker):
     """One process of the stage."""
 
-    def __init__(self, config_json: str, run_uri: str, wave: int, upto: int, index: Any, limiter: Any) -> None:
-        """``upto``: commits the canonical screen may see; ``index``, ``limiter``: handles of these actors."""
+    def __init__(
+        self, config_json: str, run_uri: str, wave: int, upto: int, index: Any, limiter: Any
+    ) -> None:
+        """``upto``: commits the canonical screen may see; ``index``, ``limiter``: handles of these
+        actors.
+        """
         self._config = Config.model_validate_json(config_json)
         self._stages = Stages.of(self._config)
-        self._upto, self._index = upto, index
+        self._upto = upto
+        self._index = index
         others = Answers(self._config.reuse) if self._config.reuse else None
         self._client = worker_client(self._config, run_uri, wave, writer_id(), limiter, others)
 
     async def visit(self, row: Row) -> str:
         """See :class:`Worker`."""
-        return json.dumps(dump_visit(await visit_subject(Item(**row), self._config, self._stages, self._client, self._screen)))
+        return json.dumps(
+            dump_visit(
+                await visit_subject(Item(**row), self._config, self._stages, self._client, self._screen)
+            )
+        )
 
     async def _screen(self, keys: list[str]) -> list[int | None]:
         found: list[int | None] = await self._index.screen.remote(keys, self._upto)

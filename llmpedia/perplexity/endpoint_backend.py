@@ -1,7 +1,9 @@
-"""Answers' log-probabilities from a running server, by the ``completions`` route: vLLM's ``prompt_logprobs``, else ``echo``.
+"""Answers' log-probabilities from a running server, by the ``completions`` route: vLLM's
+``prompt_logprobs``, else ``echo``.
 
-Many servers take these fields and give log-probabilities of generated tokens only; a score made of those would be a number
-without meaning. So a server is asked for a known prompt first, and refused unless it tells every token of it, twice the same.
+Many servers take these fields and give log-probabilities of generated tokens only; a score made of
+those would be a number without meaning. So a server is asked for a known prompt first, and refused
+unless it tells every token of it, twice the same.
 """
 
 import asyncio
@@ -25,7 +27,9 @@ class EndpointBackend:
     def __init__(self, engine: EngineSection, retries: RetriesSection, probe: Ids) -> None:
         """``probe``: at least three tokens of the model's vocabulary."""
         assert engine.base_url is not None  # config refuses it
-        self._engine, self._retries, self._probe = engine, retries, probe
+        self._engine = engine
+        self._retries = retries
+        self._probe = probe
         self._endpoint = Endpoint(engine.base_url, engine.api_key_env, engine.request_timeout_s)
         self._gate = asyncio.Semaphore(engine.concurrency)
         self._way: dict[str, Any] | None = None
@@ -92,7 +96,14 @@ class EndpointBackend:
             EngineError: no answer in all tries.
             ValueError: the answer does not tell them.
         """
-        body = {"model": self._engine.model, "prompt": list(ids), "max_tokens": 1, "temperature": 0, **self._engine.extra, **way}
+        body = {
+            "model": self._engine.model,
+            "prompt": list(ids),
+            "max_tokens": 1,
+            "temperature": 0,
+            **self._engine.extra,
+            **way,
+        }
         status, data = await self._post(body)
         if status >= 400:
             raise ValueError(f"HTTP {status}: {error_message(data)}")
@@ -108,7 +119,9 @@ class EndpointBackend:
                 last = e
                 wait = min(self._retries.max_wait_s, self._retries.first_wait_s * 2.0**attempt)
                 await asyncio.sleep(e.wait_s if e.wait_s is not None else wait)
-        raise EngineError(f"engine: no answer in {self._retries.attempts} tries ({last}); start again once it is back")
+        raise EngineError(
+            f"engine: no answer in {self._retries.attempts} tries ({last}); start again once it is back"
+        )
 
 
 def read_prompt_logprobs(data: dict[str, Any], ids: Ids) -> list[float]:
@@ -123,13 +136,21 @@ def read_prompt_logprobs(data: dict[str, Any], ids: Ids) -> list[float]:
         told = (choice.get("logprobs") or {}).get("token_logprobs")
         values = told[: len(ids)] if isinstance(told, list) else None
     else:
-        values = [_entry(entry, token) for entry, token in zip(told, ids, strict=False)] if isinstance(told, list) else None
+        values = (
+            [_entry(entry, token) for entry, token in zip(told, ids, strict=False)]
+            if isinstance(told, list)
+            else None
+        )
     if values is None:
         raise ValueError("no log-probabilities in the answer")
     if len(values) < len(ids) or values[0] is not None:
-        raise ValueError(f"{len(values)} log-probabilities for a prompt of {len(ids)}: those of generated tokens only")
+        raise ValueError(
+            f"{len(values)} log-probabilities for a prompt of {len(ids)}: those of generated tokens only"
+        )
     if len(told) > len(ids) + 1:  # one more is the generated token's
-        raise ValueError(f"{len(told)} log-probabilities for a prompt of {len(ids)}: the server adds tokens to it")
+        raise ValueError(
+            f"{len(told)} log-probabilities for a prompt of {len(ids)}: the server adds tokens to it"
+        )
     if not all(isinstance(v, int | float) and math.isfinite(v) and v <= 0 for v in values[1:]):
         raise ValueError("a log-probability is missing or none")
     return [float(v) for v in values[1:]]

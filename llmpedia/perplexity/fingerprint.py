@@ -1,4 +1,6 @@
-"""Which weights a name stands for, so that values of two models, or of two states of one, are never taken for each other."""
+"""Which weights a name stands for, so that values of two models, or of two states of one, are never
+taken for each other.
+"""
 
 import hashlib
 from pathlib import Path
@@ -8,7 +10,9 @@ from llmpedia.engines.packaged_weights import resolve_model
 
 
 def model_fingerprint(engine: EngineSection) -> str:
-    """A server's address and model; a hub model's commit; sha256 of all of a folder, read once (about 1 GB/s)."""
+    """A server's address and model; a hub model's commit; sha256 of all of a folder, read once
+    (about 1 GB/s).
+    """
     if engine.kind == "openai":
         return f"{engine.base_url} {engine.model}"
     folder = Path(resolve_model(engine.model))

@@ -1,7 +1,8 @@
-"""Questions and answers out of JSONL and Parquet, as they lie: the published records of ElephantBench, or plain ones.
+"""Questions and answers out of JSONL and Parquet, as they lie: the published records of
+ElephantBench, or plain ones.
 
-Every line or row is an item, numbered from 0 over all files in order of their names; one that cannot be used keeps its number
-and says why.
+Every line or row is an item, numbered from 0 over all files in order of their names; one that
+cannot be used keeps its number and says why.
 """
 
 import hashlib
@@ -13,14 +14,25 @@ import pyarrow.fs as pafs
 
 from llmpedia.errors import InputError
 from llmpedia.perplexity.settings import ItemsSection
-from llmpedia.store.input_files import DAMAGE, at, find_files, half_character, json_records, parquet_batches, reason, uncompressed
+from llmpedia.store.input_files import (
+    DAMAGE,
+    at,
+    find_files,
+    half_character,
+    json_records,
+    parquet_batches,
+    reason,
+    uncompressed,
+)
 
 _BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
 class Item:
-    """One question with its answers. ``error``: why it cannot be used; the rest is then what could be read."""
+    """One question with its answers. ``error``: why it cannot be used; the rest is then what could
+    be read.
+    """
 
     number: int
     item_id: str | None
@@ -93,13 +105,18 @@ def _records(fs: pafs.FileSystem, path: str) -> Iterator[Any]:
 
 def _item(number: int, record: Any, settings: ItemsSection) -> Item:
     if not isinstance(record, dict):
-        kind = f"not JSON: {record}" if isinstance(record, Exception) else f"a {type(record).__name__}, not an object"
+        kind = (
+            f"not JSON: {record}"
+            if isinstance(record, Exception)
+            else f"a {type(record).__name__}, not an object"
+        )
         return Item(number, None, None, (), f"item: {kind}")
     published = isinstance(record.get("eval"), dict)
     item_id = at(record, settings.id or ("benchmark_id" if published else "id"))
     question_field = settings.question or ("eval.question" if published else "question")
     answers_field = settings.answers or ("eval.gold_answers" if published else "answers")
-    question, answers = at(record, question_field), at(record, answers_field)
+    question = at(record, question_field)
+    answers = at(record, answers_field)
     name = None if item_id is None else str(item_id)
     if any(half_character(text) for text in (name, question, *_values(answers))):
         return Item(number, None, None, (), "item: a text holds half a character, which UTF-8 cannot")
@@ -109,11 +126,17 @@ def _item(number: int, record: Any, settings: ItemsSection) -> Item:
     values = [v for v in given if isinstance(v, str)]
     if not values or len(values) < len(given):
         return Item(
-            number, name, question, (), f"item: {answers_field} is no list of answers (text, or objects with a text value)"
+            number,
+            name,
+            question,
+            (),
+            f"item: {answers_field} is no list of answers (text, or objects with a text value)",
         )
     return Item(number, name, question, tuple(values))
 
 
 def _values(answers: Any) -> list[Any]:
     """The answers' texts, or whatever stands in their place."""
-    return [a.get("value") if isinstance(a, dict) else a for a in answers] if isinstance(answers, list) else []
+    return (
+        [a.get("value") if isinstance(a, dict) else a for a in answers] if isinstance(answers, list) else []
+    )

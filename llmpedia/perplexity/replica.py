@@ -1,4 +1,6 @@
-"""A scorer in a Ray Serve deployment: what a scoring job streams to, and what the scoring endpoint is made of."""
+"""A scorer in a Ray Serve deployment: what a scoring job streams to, and what the scoring endpoint
+is made of.
+"""
 
 import asyncio
 import hashlib
@@ -20,7 +22,9 @@ _WAITING = 2  # units at a replica: one that computes, one that is ready to
 
 
 class ScorerReplica:
-    """One scorer. A unit is scored as it comes, so that what lies in a batch together does not depend on who else asks."""
+    """One scorer. A unit is scored as it comes, so that what lies in a batch together does not
+    depend on who else asks.
+    """
 
     def __init__(self, config_json: str) -> None:
         """``config_json``: a :class:`PerplexityConfig`."""
@@ -41,7 +45,9 @@ class ScorerReplica:
         return self._scorer.describe()
 
     async def score(self, raw: str) -> str:
-        """[{question, answers}] to a list of :class:`~llmpedia.perplexity.scores.QuestionScore`, or {"fatal": why}; JSON both."""
+        """[{question, answers}] to a list of :class:`~llmpedia.perplexity.scores.QuestionScore`, or
+        {"fatal": why}; JSON both.
+        """
         questions = [Question(q["question"], tuple(q["answers"])) for q in json.loads(raw)]
         try:
             async with self._ready:
@@ -71,17 +77,23 @@ def placement(config: PerplexityConfig) -> dict[str, Any]:
     if config.engine.kind == "vllm" or config.engine.accelerator != "cpu":
         return vllm_serve.placement(config.engine)
     threads = threads_of(config) if config.engine.kind == "torch" else 1
-    return {"ray_actor_options": {"num_cpus": 1, "runtime_env": {"env_vars": {"OMP_NUM_THREADS": str(threads)}}}}
+    return {
+        "ray_actor_options": {"num_cpus": 1, "runtime_env": {"env_vars": {"OMP_NUM_THREADS": str(threads)}}}
+    }
 
 
 def app_name(config: PerplexityConfig, run_uri: str) -> str:
-    """Serve application of a job's scorers; the job finds it again after a restart, and no other job does."""
+    """Serve application of a job's scorers; the job finds it again after a restart, and no other
+    job does.
+    """
     whole = hashlib.sha256(f"{config.identity_hash()} {run_uri}".encode()).hexdigest()
     return f"{vllm_serve.app_name(config.engine)}-scorer-{whole[:12]}"
 
 
 def units_at_once(config: PerplexityConfig) -> int:
-    """Units that one replica is given: vLLM and servers mix requests themselves, a torch scorer computes one at a time."""
+    """Units that one replica is given: vLLM and servers mix requests themselves, a torch scorer
+    computes one at a time.
+    """
     mixed = config.engine.sequences // config.waves.rows_per_batch if config.engine.kind != "torch" else 0
     return max(_WAITING, mixed)
 
@@ -106,7 +118,9 @@ def _start(config: PerplexityConfig, name: str) -> bool:
         graceful_shutdown_timeout_s=10,
         **placement(config),
     )
-    return vllm_serve.deploy(name, replica.bind(config.model_dump_json(exclude={"items"})), config.engine.start_timeout_s)
+    return vllm_serve.deploy(
+        name, replica.bind(config.model_dump_json(exclude={"items"})), config.engine.start_timeout_s
+    )
 
 
 def _stop(name: str) -> None:

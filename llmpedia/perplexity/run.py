@@ -1,8 +1,10 @@
-"""``llmpedia ppl``: score every answer of a source into a folder like a run; resumes one that is there.
+"""``llmpedia ppl``: score every answer of a source into a folder like a run; resumes one that is
+there.
 
-A wave is the next ``waves.size`` items of the source. The scorers are a Serve deployment that lives as long as the job, so that a
-large model is loaded once and not once a wave. There is no journal: a unit's scores depend on the unit alone, so that what
-was in flight is computed again, to the same numbers on the same kind of machine.
+A wave is the next ``waves.size`` items of the source. The scorers are a Serve deployment that lives
+as long as the job, so that a large model is loaded once and not once a wave. There is no journal: a
+unit's scores depend on the unit alone, so that what was in flight is computed again, to the same
+numbers on the same kind of machine.
 """
 
 import itertools
@@ -15,8 +17,8 @@ import pyarrow as pa
 
 from llmpedia.errors import EngineError, InputError
 from llmpedia.execution.provenance import described, machine_of
-from llmpedia.execution.session import Session
 from llmpedia.execution.ray_stream import Row, Work
+from llmpedia.execution.session import Session
 from llmpedia.execution.waves import Waves
 from llmpedia.perplexity.items import Item, Source, open_source, read_items
 from llmpedia.perplexity.replica import DEPLOYMENT, app_name, served
@@ -64,8 +66,8 @@ def describe_job(config: PerplexityJobConfig, source: Source) -> Row:
 def score_items(config: PerplexityJobConfig, run_uri: str, progress: Callable[[Progress], None]) -> RunFolder:
     """Score a source to its end; resumes what is already there.
 
-    Raises:
-        ConfigError, InputError, EngineError: one line; what was committed stays, and the same call resumes.
+    Raises: ConfigError, InputError, EngineError: one line; what was committed stays, and the same
+        call resumes.
     """
     # Determinism: what is remembered depends on what came before.
     config = config.model_copy(update={"scorer": config.scorer.model_copy(update={"cache": 0})})
@@ -74,14 +76,18 @@ def score_items(config: PerplexityJobConfig, run_uri: str, progress: Callable[[P
     with Lease(probe.folder, machine_of(config)) as lease:
         run = RunFolder.create_or_open(run_uri, describe_job(config, source))
         if run.description().get("source_sha256") != source.sha256:
-            raise InputError(f"{run_uri}: items.source = {config.items.source!r} has changed since it began; give another --run")
+            raise InputError(
+                f"{run_uri}: items.source = {config.items.source!r} has changed since it began; give another --run"
+            )
         run.clean()
         done = run.manifests[-1].facts["totals"]["ppl_questions"] if run.manifests else 0
         items = itertools.islice(read_items(source, config.items), done, None)
         first = next(items, None)
         if first is None:
             if not run.manifests:
-                raise InputError(f"items.source = {config.items.source!r}: holds no item; give questions and answers")
+                raise InputError(
+                    f"items.source = {config.items.source!r}: holds no item; give questions and answers"
+                )
             return run
         progress(Progress("starting Ray and the scorers", done))
         with Session(config, [], embeds=False, served=served(config, run.uri)) as session:
@@ -100,7 +106,11 @@ class _Scoring:
         session: Session,
         progress: Callable[[Progress], None],
     ) -> None:
-        self._config, self._run, self._lease, self._session, self._progress = config, run, lease, session, progress
+        self._config = config
+        self._run = run
+        self._lease = lease
+        self._session = session
+        self._progress = progress
         self._scorer = _describe(config, run.uri)
 
     def run(self, items: Iterator[Item]) -> None:
@@ -146,7 +156,9 @@ def _describe(config: PerplexityJobConfig, run_uri: str) -> dict[str, Any]:
     try:
         return dict(handle.describe.remote().result(timeout_s=config.engine.request_timeout_s))
     except (RayError, TimeoutError) as e:
-        raise EngineError(f"engine: no scorer answers ({type(e).__name__}); start again once it is back") from e
+        raise EngineError(
+            f"engine: no scorer answers ({type(e).__name__}); start again once it is back"
+        ) from e
     finally:
         handle.shutdown()  # its metrics would go on being sent after Ray has gone
 
@@ -160,10 +172,19 @@ def score_tables(items: tuple[Item, ...], visits: list[Row], per_token: bool) ->
         visit = next(scored) if item.error is None else {"error": item.error}
         numbers = {name: visit.get(name) for name in ("ppl", "best_ppl", "worst_ppl", "error")}
         told = visit.get("answers") or [{"error": visit["error"]}] * len(item.answers)
-        row = {"item": item.number, "item_id": item.item_id, "question": item.question, "answers": len(item.answers)}
+        row = {
+            "item": item.number,
+            "item_id": item.item_id,
+            "question": item.question,
+            "answers": len(item.answers),
+        }
         questions.append({**row, **numbers})
         for n, (text, score) in enumerate(zip(item.answers, told, strict=True)):
-            values = {name: score.get(name) for name in PPL_ANSWERS.names if name not in ("item", "position", "answer")}
+            values = {
+                name: score.get(name)
+                for name in PPL_ANSWERS.names
+                if name not in ("item", "position", "answer")
+            }
             if not per_token:
                 values["logprobs"] = None
             answers.append({"item": item.number, "position": n, "answer": text, **values})
@@ -174,7 +195,11 @@ def facts_of(tables: dict[str, pa.Table], previous: Manifest | None) -> dict[str
     """What the manifest says of the wave: counts, errors by kind, and running totals."""
     counts: dict[str, Any] = {name: rows.num_rows for name, rows in tables.items()}
     errors = [e.split(":")[0] for e in tables["ppl_answers"]["error"].to_pylist() if e is not None]
-    errors += [e.split(":")[0] for e in tables["ppl_questions"]["error"].to_pylist() if e is not None and e.startswith("item:")]
+    errors += [
+        e.split(":")[0]
+        for e in tables["ppl_questions"]["error"].to_pylist()
+        if e is not None and e.startswith("item:")
+    ]
     counts["tokens"] = sum(n for n in tables["ppl_answers"]["tokens"].to_pylist() if n is not None)
     before = previous.facts["totals"] if previous else {}
     totals: dict[str, Any] = {name: before.get(name, 0) + n for name, n in counts.items()}

@@ -1,4 +1,6 @@
-"""The scorer: questions in, scores out, one a question and in order; what cannot be scored is an error in its place."""
+"""The scorer: questions in, scores out, one a question and in order; what cannot be scored is an
+error in its place.
+"""
 
 import hashlib
 import json
@@ -6,8 +8,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, Self
 
-from llmpedia.engines.preflight import check_model
 from llmpedia.engines.packaged_weights import resolve_model
+from llmpedia.engines.preflight import check_model
 from llmpedia.errors import EngineError
 from llmpedia.perplexity.backend import Backend, Ids, Task
 from llmpedia.perplexity.endpoint_backend import EndpointBackend
@@ -44,11 +46,19 @@ class Remembered:
 class PerplexityScorer:
     """Prompt, model and arithmetic in one."""
 
-    def __init__(self, encoder: Encoder, backend: Backend, model: str, longest: int, remembered: Remembered) -> None:
-        """``model``: fingerprint; ``longest``: tokens of context and answer together; ``remembered``: of earlier calls."""
-        self._encoder, self._backend, self._longest, self._remembered = encoder, backend, longest, remembered
+    def __init__(
+        self, encoder: Encoder, backend: Backend, model: str, longest: int, remembered: Remembered
+    ) -> None:
+        """``model``: fingerprint; ``longest``: tokens of context and answer together;
+        ``remembered``: of earlier calls.
+        """
+        self._encoder = encoder
+        self._backend = backend
+        self._longest = longest
+        self._remembered = remembered
         self._identity = {"model": model, **encoder.describe(), **backend.describe()}
-        # An answer's tokens are in its key, so that of all this only what turns tokens into values needs to be.
+        # An answer's tokens are in its key, so that of all this only what turns tokens into values
+        # needs to be.
         self._of_values = {"model": model, **backend.describe()}
 
     @classmethod
@@ -66,7 +76,9 @@ class PerplexityScorer:
         elif config.engine.kind == "vllm":
             backend = VllmBackend(config.engine)
         else:
-            backend = EndpointBackend(config.engine, config.retries, encoder.encode(Question("Who are you?", ("I",))).context)
+            backend = EndpointBackend(
+                config.engine, config.retries, encoder.encode(Question("Who are you?", ("I",))).context
+            )
         model = model_fingerprint(config.engine)
         return cls(encoder, backend, model, config.engine.context_tokens, Remembered(config.scorer.cache))
 
@@ -93,11 +105,18 @@ class PerplexityScorer:
             EngineError: the model answers nobody.
         """
         encoded = [self._encoder.encode(q) for q in questions]
-        scores = [[self._first(q, e, n) for n in range(len(q.answers))] for q, e in zip(questions, encoded, strict=True)]
+        scores = [
+            [self._first(q, e, n) for n in range(len(q.answers))]
+            for q, e in zip(questions, encoded, strict=True)
+        ]
         open_places = [(i, [n for n, s in enumerate(row) if s is None]) for i, row in enumerate(scores)]
         asked = [(i, places) for i, places in open_places if places]
-        tasks = [Task(encoded[i].context, tuple(encoded[i].answers[n].ids for n in places)) for i, places in asked]
-        for (i, places), values in zip(asked, await self._backend.logprobs(tasks) if tasks else [], strict=True):
+        tasks = [
+            Task(encoded[i].context, tuple(encoded[i].answers[n].ids for n in places)) for i, places in asked
+        ]
+        for (i, places), values in zip(
+            asked, await self._backend.logprobs(tasks) if tasks else [], strict=True
+        ):
             for place, n in enumerate(places):
                 told = values if isinstance(values, str) else values[place]
                 scores[i][n] = self._scored(questions[i].answers[n], encoded[i], n, told)
@@ -105,21 +124,25 @@ class PerplexityScorer:
 
     def _first(self, question: Question, encoded: Encoded, n: int) -> AnswerScore | None:
         """The score where no model is needed for it: an error, or a remembered one."""
-        answer, size = encoded.answers[n], len(encoded.context)
+        answer = encoded.answers[n]
+        size = len(encoded.context)
         if answer.error is not None:
             return AnswerScore(error=answer.error)
         if not encoded.context:
             return AnswerScore(
                 error="empty_context: the first token of an answer needs one before it; give a prompt or a question"
             )
-        if size + len(answer.ids) >= self._longest:  # vLLM needs room for a token that it generates; all backends skip alike
+        if (
+            size + len(answer.ids) >= self._longest
+        ):  # vLLM needs room for a token that it generates; all backends skip alike
             told = f"{size} tokens and {len(answer.ids)} of the answer fill engine.context_tokens = {self._longest}"
             return AnswerScore(size, len(answer.ids), error=f"overlength: {told}")
         known = self._remembered.get(self._key(encoded.context, answer.ids))
         return self._scored(question.answers[n], encoded, n, list(known)) if known is not None else None
 
     def _scored(self, text: str, encoded: Encoded, n: int, told: list[float] | str) -> AnswerScore:
-        answer, size = encoded.answers[n], len(encoded.context)
+        answer = encoded.answers[n]
+        size = len(encoded.context)
         key = self._key(encoded.context, answer.ids)
         if isinstance(told, str):
             return AnswerScore(size, len(answer.ids), key=key, error=told)
@@ -147,7 +170,9 @@ def _tokenizer(config: PerplexityConfig) -> Any:
     except (OSError, ValueError) as e:
         setting = "prompt.tokenizer" if config.prompt.tokenizer else "engine.model"
         said = " ".join(str(e).split())[:200]
-        raise EngineError(f"{setting} = {name!r}: its tokenizer cannot be loaded ({said}); give a folder or a cached name") from e
+        raise EngineError(
+            f"{setting} = {name!r}: its tokenizer cannot be loaded ({said}); give a folder or a cached name"
+        ) from e
 
 
 def _torch(config: PerplexityConfig, head: Ids) -> TorchBackend:
@@ -159,11 +184,14 @@ def _torch(config: PerplexityConfig, head: Ids) -> TorchBackend:
     import torch
     from transformers import AutoModelForCausalLM
 
-    engine, device = config.engine, "cpu" if config.engine.accelerator == "cpu" else "cuda"
+    engine = config.engine
+    device = "cpu" if config.engine.accelerator == "cpu" else "cuda"
     try:
         dtype = getattr(torch, engine.dtype)
         model = AutoModelForCausalLM.from_pretrained(resolve_model(engine.model), dtype=dtype)
         return TorchBackend(model.to(device), head, config.scorer.batch_tokens, config.scorer.share_prefix)
     except (AttributeError, OSError, ValueError, RuntimeError) as e:
         said = " ".join(str(e).split())[:300]
-        raise EngineError(f"engine.model = {engine.model!r}: cannot be loaded as {engine.dtype} on {device} ({said})") from e
+        raise EngineError(
+            f"engine.model = {engine.model!r}: cannot be loaded as {engine.dtype} on {device} ({said})"
+        ) from e

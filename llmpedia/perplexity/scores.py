@@ -1,7 +1,9 @@
-"""From log-probabilities to numbers: one account, and the question it belongs to (DESIGN section 6, ElephantBench appendix J).
+"""From log-probabilities to numbers: one account, and the question it belongs to (DESIGN section 6,
+ElephantBench appendix J).
 
-All logarithms are natural. ``nll`` is a mean over the answer's tokens, ``ppl`` its exponential; a question's ``ppl`` is the
-exponential of the mean of its accounts' ``nll``, so that each account weighs the same whatever its length.
+All logarithms are natural. ``nll`` is a mean over the answer's tokens, ``ppl`` its exponential; a
+question's ``ppl`` is the exponential of the mean of its accounts' ``nll``, so that each account
+weighs the same whatever its length.
 """
 
 import math
@@ -24,8 +26,9 @@ class Question:
 class AnswerScore:
     """One account. ``error`` set: it was not scored, and the numbers are null.
 
-    ``bytes``: of the answer in UTF-8. ``boundary_merge``: the tokenizer would join prompt and answer in one token, so the answer
-    was tokenized alone. ``context_tokens``: tokens before the answer. ``key``: of model, precision, context and answer.
+    ``bytes``: of the answer in UTF-8. ``boundary_merge``: the tokenizer would join prompt and
+    answer in one token, so the answer was tokenized alone. ``context_tokens``: tokens before the
+    answer. ``key``: of model, precision, context and answer.
     """
 
     context_tokens: int | None = None
@@ -52,7 +55,9 @@ class QuestionScore:
     error: str | None
 
 
-def score_answer(answer: str, context_tokens: int, merged: bool, logprobs: Sequence[float], key: str) -> AnswerScore:
+def score_answer(
+    answer: str, context_tokens: int, merged: bool, logprobs: Sequence[float], key: str
+) -> AnswerScore:
     """The account's numbers from its tokens' log-probabilities; what cannot be one is an error."""
     told = {"context_tokens": context_tokens, "tokens": len(logprobs), "boundary_merge": merged, "key": key}
     size = len(answer.encode())

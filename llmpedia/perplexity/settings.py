@@ -1,20 +1,23 @@
-"""Settings of a scoring job, and their defaults. Shared sections (engine, waves, ray, ...) are those of every job."""
+"""Settings of a scoring job, and their defaults. Shared sections (engine, waves, ray, ...) are
+those of every job.
+"""
 
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from llmpedia.config.walk import JobConfig, Positive, Section, WavesSection
 from llmpedia.config.files import load_mapping, parse_as
+from llmpedia.config.walk import JobConfig, Positive, Section, WavesSection
 
 
 class ItemsSection(Section):
-    """Questions and answers. ``source``: a JSONL (also .gz, .zst) or Parquet file, or a folder of them, on any filesystem.
+    """Questions and answers. ``source``: a JSONL (also .gz, .zst) or Parquet file, or a folder of
+    them, on any filesystem.
 
-    ``question``, ``answers``, ``id``: fields, dotted where nested; null takes ``eval.question``, ``eval.gold_answers`` and
-    ``benchmark_id`` of records in the published form of ElephantBench, else ``question``, ``answers`` and ``id``. An answer is a
-    string or an object with ``value``.
+    ``question``, ``answers``, ``id``: fields, dotted where nested; null takes ``eval.question``,
+    ``eval.gold_answers`` and ``benchmark_id`` of records in the published form of ElephantBench,
+    else ``question``, ``answers`` and ``id``. An answer is a string or an object with ``value``.
     """
 
     source: Annotated[str, Field(min_length=1)]
@@ -26,8 +29,9 @@ class ItemsSection(Section):
 class PromptSection(Section):
     """What stands before the answer.
 
-    ``name``: a prompt with ``{question}``, null for the question alone. ``chat``: through the model's chat template with
-    ``options`` (such as ``enable_thinking: false``); else the turns one below the other. ``tokenizer``: null is the model's own.
+    ``name``: a prompt with ``{question}``, null for the question alone. ``chat``: through the
+    model's chat template with ``options`` (such as ``enable_thinking: false``); else the turns one
+    below the other. ``tokenizer``: null is the model's own.
     ``score_end``: the tokenizer's end token counts as the answer's last.
     """
 
@@ -41,9 +45,10 @@ class PromptSection(Section):
 class ScorerSection(Section):
     """How answers are scored.
 
-    ``batch_tokens``: of one forward pass, padding included. ``share_prefix``: what questions and accounts have in common is
-    computed once, where the model's attention allows it. ``per_token``: keep each token's log-probability. ``threads``: of one
-    replica on a CPU; null shares the cores out evenly. ``cache``: answers a served scorer remembers.
+    ``batch_tokens``: of one forward pass, padding included. ``share_prefix``: what questions and
+    accounts have in common is computed once, where the model's attention allows it. ``per_token``:
+    keep each token's log-probability. ``threads``: of one replica on a CPU; null shares the cores
+    out evenly. ``cache``: answers a served scorer remembers.
     """
 
     batch_tokens: Annotated[int, Field(ge=16)] = 4096
@@ -79,7 +84,9 @@ class PerplexityConfig(JobConfig):
             )
         return self
 
-    identity_keys: ClassVar[dict[str, tuple[str, ...]]] = {k: v for k, v in PPL_IDENTITY.items() if k != "items"}
+    identity_keys: ClassVar[dict[str, tuple[str, ...]]] = {
+        k: v for k, v in PPL_IDENTITY.items() if k != "items"
+    }
     engine_kinds: ClassVar[tuple[str, ...]] = ("torch", "vllm", "openai")
 
     @property
@@ -88,7 +95,9 @@ class PerplexityConfig(JobConfig):
         return False
 
     def identity(self) -> dict[str, Any]:
-        """See :class:`JobConfig`. How vLLM is started (a quantization, say) decides the numbers too."""
+        """See :class:`JobConfig`. How vLLM is started (a quantization, say) decides the numbers
+        too.
+        """
         return {**super().identity(), "extra": self.model_dump(mode="json")["engine"]["extra"]}
 
 
@@ -111,4 +120,6 @@ def load_perplexity_config(path: str | Path, overrides: list[str] | None = None)
     beside = Path(path).parent / source
     if "://" in source or Path(source).exists() or not beside.exists():
         return config
-    return config.model_copy(update={"items": config.items.model_copy(update={"source": str(beside.resolve())})})
+    return config.model_copy(
+        update={"items": config.items.model_copy(update={"source": str(beside.resolve())})}
+    )

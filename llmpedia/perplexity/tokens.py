@@ -1,8 +1,10 @@
-"""A question and its answers as tokens: the answer begins exactly where generation would, and the context is never rebuilt.
+"""A question and its answers as tokens: the answer begins exactly where generation would, and the
+context is never rebuilt.
 
-The context is the model's own prompt up to and with the generation prompt; its trailing newlines belong to it. An answer's
-tokens are what the joint encoding has after the context's; where the tokenizer joins the end of the context and the beginning
-of the answer in one token, the answer is encoded alone and flagged, so that the context stays what the model would be given.
+The context is the model's own prompt up to and with the generation prompt; its trailing newlines
+belong to it. An answer's tokens are what the joint encoding has after the context's; where the
+tokenizer joins the end of the context and the beginning of the answer in one token, the answer is
+encoded alone and flagged, so that the context stays what the model would be given.
 """
 
 import hashlib
@@ -35,15 +37,19 @@ class Encoded:
 
 
 class Encoder:
-    """Turns questions into tokens. ``head``: tokens that every context begins with, at least one short of any context."""
+    """Turns questions into tokens. ``head``: tokens that every context begins with, at least one
+    short of any context.
+    """
 
     def __init__(self, tokenizer: Any, settings: PromptSection) -> None:
         """``tokenizer``: of transformers.
 
         Raises:
-            ConfigError: the model has no chat template though one is to be used or one that refuses the prompt, or no end token.
+            ConfigError: the model has no chat template though one is to be used or one that refuses
+            the prompt, or no end token.
         """
-        self._tokenizer, self._settings = tokenizer, settings
+        self._tokenizer = tokenizer
+        self._settings = settings
         if settings.chat and not tokenizer.chat_template:
             raise ConfigError("prompt.chat = true: the model has no chat template; set prompt.chat to false")
         if settings.score_end and tokenizer.eos_token_id is None:
@@ -65,7 +71,11 @@ class Encoder:
             return "\n\n".join(content for _, content in turns) + ("\n\n" if self._prompt else "")
         messages = [{"role": role, "content": content} for role, content in turns]
         options = self._settings.options
-        return str(self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **options))
+        return str(
+            self._tokenizer.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=True, **options
+            )
+        )
 
     def describe(self) -> dict[str, Any]:
         """What decides the tokens: template, beginning, prompt."""
@@ -73,7 +83,9 @@ class Encoder:
         vocabulary = json.dumps(sorted(self._tokenizer.get_vocab().items()))
         return {
             "tokenizer_sha256": hashlib.sha256(vocabulary.encode()).hexdigest(),
-            "template_sha256": hashlib.sha256(json.dumps(template).encode()).hexdigest() if template else None,
+            "template_sha256": hashlib.sha256(json.dumps(template).encode()).hexdigest()
+            if template
+            else None,
             "prompt_sha256": self._prompt.sha256 if self._prompt else None,
             "bos": list(self._bos),
             # Some templates put today's date into every context.
@@ -94,7 +106,9 @@ class Encoder:
         return Answer(ids + end, merged)
 
     def _ids(self, text: str) -> Ids:
-        """The text's tokens with the beginning token exactly once, as the tokenizer or the template wants it."""
+        """The text's tokens with the beginning token exactly once, as the tokenizer or the template
+        wants it.
+        """
         ids = self._plain(text)
         return ids if ids[: len(self._bos)] == self._bos else self._bos + ids
 
@@ -102,7 +116,9 @@ class Encoder:
         return tuple(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def _beginning(self) -> Ids:
-        """The beginning token, where the tokenizer puts one before a text; a chat template brings its own."""
+        """The beginning token, where the tokenizer puts one before a text; a chat template brings
+        its own.
+        """
         bos = self._tokenizer.bos_token_id
         if self._settings.chat or bos is None:
             return ()

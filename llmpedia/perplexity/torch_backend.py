@@ -1,8 +1,9 @@
 """Answers' log-probabilities by transformers: logits where answers stand and nowhere else, in fp32.
 
-What sequences have in common is computed once: the head that all contexts share as a key-value cache, the rest of a question
-once for all its answers, which follow it side by side under a mask that keeps them apart (a tree in one row). That needs a
-model whose every layer is plain causal attention, so it is tried against one row an answer before it is used.
+What sequences have in common is computed once: the head that all contexts share as a key-value
+cache, the rest of a question once for all its answers, which follow it side by side under a mask
+that keeps them apart (a tree in one row). That needs a model whose every layer is plain causal
+attention, so it is tried against one row an answer before it is used.
 """
 
 import asyncio
@@ -13,7 +14,8 @@ from typing import Any
 
 from llmpedia.perplexity.backend import Ids, Logprobs, Task
 
-# Nats a token by which two ways of computing values may differ on the mean; a wrong mask moves them by whole nats.
+# Nats a token by which two ways of computing values may differ on the mean; a wrong mask moves them
+# by whole nats.
 _TOLERANCE = {"float32": 1e-3, "float64": 1e-3}
 _HALF_TOLERANCE = 0.25
 _LOGIT_ROWS = 512  # rows of fp32 logits at once: 300 MB at a vocabulary of 150,000
@@ -21,7 +23,9 @@ _LOGIT_ROWS = 512  # rows of fp32 logits at once: 300 MB at a vocabulary of 150,
 
 @dataclass(frozen=True)
 class _Row:
-    """One row of a forward pass: ``ids`` after the head, ``asked`` (position in the row, token that follows, answer)."""
+    """One row of a forward pass: ``ids`` after the head, ``asked`` (position in the row, token that
+    follows, answer).
+    """
 
     task: int
     ids: Ids
@@ -36,22 +40,31 @@ class TorchBackend:
     def __init__(self, model: Any, head: Ids, batch_tokens: int, share_prefix: bool) -> None:
         """``model``: of transformers, on its device; ``head``: tokens that contexts begin with.
 
-        ``batch_tokens``: of one forward pass, padding included; ``share_prefix``: where the model's attention allows it.
+        ``batch_tokens``: of one forward pass, padding included; ``share_prefix``: where the model's
+        attention allows it.
         """
         import torch
 
-        self._model, self._batch_tokens, self._head = model.eval(), batch_tokens, head
+        self._model = model.eval()
+        self._batch_tokens = batch_tokens
+        self._head = head
         self._device = next(model.parameters()).device
         self._dtype = str(model.dtype).removeprefix("torch.")
         self._lock = threading.Lock()
-        self._window, self._stretched = _short_window(model.config), _stretched_at(model.config)
+        self._window = _short_window(model.config)
+        self._stretched = _stretched_at(model.config)
         self._cache: list[tuple[Any, Any]] | None = None
         with torch.inference_mode():
             self._shares = share_prefix and self._stretched is None and self._agrees()
 
     def describe(self) -> dict[str, Any]:
         """What decides the values."""
-        return {"backend": "torch", "dtype": self._dtype, "device": self._device.type, "share_prefix": self._shares}
+        return {
+            "backend": "torch",
+            "dtype": self._dtype,
+            "device": self._device.type,
+            "share_prefix": self._shares,
+        }
 
     async def logprobs(self, tasks: Sequence[Task]) -> list[Logprobs | str]:
         """See :class:`~llmpedia.perplexity.backend.Backend`; one call at a time computes."""
@@ -78,15 +91,21 @@ class TorchBackend:
             for begins in (True, False):
                 head = len(self._head) if begins else 0
                 some = [n for n in trees if self._begins(tasks[n]) is begins]
-                for batch in _batches([row for n in some for row in self._grown(n, tasks[n], head)], self._batch_tokens):
+                for batch in _batches(
+                    [row for n in some for row in self._grown(n, tasks[n], head)], self._batch_tokens
+                ):
                     self._trees(batch, head, found)
-            for batch in self._apart([_row(n, tasks[n], 0, (a,)) for n in plain for a in range(len(tasks[n].answers))]):
+            for batch in self._apart(
+                [_row(n, tasks[n], 0, (a,)) for n in plain for a in range(len(tasks[n].answers))]
+            ):
                 self._plain(batch, found)
         return found
 
     def _begins(self, task: Task) -> bool:
         cached = self._cache is not None
-        return cached and len(task.context) > len(self._head) and task.context[: len(self._head)] == self._head
+        return (
+            cached and len(task.context) > len(self._head) and task.context[: len(self._head)] == self._head
+        )
 
     def _fits(self, task: Task) -> bool:
         """Whether no layer's window ends within it; a tree's mask knows no windows."""
@@ -108,17 +127,28 @@ class TorchBackend:
         limit = self._stretched
         long = [row for row in rows if limit is not None and len(row.ids) > limit]
         yield from ([row] for row in long)
-        yield from _batches([row for row in rows if limit is None or len(row.ids) <= limit], self._batch_tokens)
+        yield from _batches(
+            [row for row in rows if limit is None or len(row.ids) <= limit], self._batch_tokens
+        )
 
     def _trees(self, rows: list[_Row], head: int, found: list[Logprobs]) -> None:
         """One forward pass of rows that hold all answers of a task."""
         cache = self._expanded(len(rows)) if head else None
         mask = _mask(self._padded([row.segments for row in rows], -1), head)
         positions = self._padded([row.positions for row in rows], 0)
-        self._read(rows, found, position_ids=positions, attention_mask=mask, past_key_values=cache, use_cache=cache is not None)
+        self._read(
+            rows,
+            found,
+            position_ids=positions,
+            attention_mask=mask,
+            past_key_values=cache,
+            use_cache=cache is not None,
+        )
 
     def _plain(self, rows: list[_Row], found: list[Logprobs]) -> None:
-        """One forward pass of the model as it is; what pads a row comes after it, where no causal model looks."""
+        """One forward pass of the model as it is; what pads a row comes after it, where no causal
+        model looks.
+        """
         self._read(rows, found, use_cache=False)
 
     def _padded(self, rows: list[Ids], value: int) -> Any:
@@ -143,9 +173,15 @@ class TorchBackend:
             found[task][answer].append(value)
 
     def _logits(self, which: Any, at: Any, inputs: dict[str, Any]) -> Any:
-        """[asked, vocabulary]. The model's last matrix sees the asked places alone; what it does after that it still does."""
+        """[asked, vocabulary]. The model's last matrix sees the asked places alone; what it does
+        after that it still does.
+        """
         last = self._model.get_output_embeddings()
-        hook = last.register_forward_pre_hook(lambda _, hidden: (hidden[0][which, at],)) if last is not None else None
+        hook = (
+            last.register_forward_pre_hook(lambda _, hidden: (hidden[0][which, at],))
+            if last is not None
+            else None
+        )
         try:
             logits = self._model(**inputs).logits
         finally:
@@ -156,17 +192,27 @@ class TorchBackend:
     def _head_cache(self) -> list[tuple[Any, Any]]:
         import torch
 
-        out = self._model(input_ids=torch.tensor([self._head], device=self._device), use_cache=True, logits_to_keep=1)
-        return [(layer.keys, layer.values) for layer in out.past_key_values.layers if getattr(layer, "keys", None) is not None]
+        out = self._model(
+            input_ids=torch.tensor([self._head], device=self._device), use_cache=True, logits_to_keep=1
+        )
+        return [
+            (layer.keys, layer.values)
+            for layer in out.past_key_values.layers
+            if getattr(layer, "keys", None) is not None
+        ]
 
     def _expanded(self, rows: int) -> Any:
         from transformers import DynamicCache
 
         assert self._cache is not None
-        return DynamicCache([(k.expand(rows, -1, -1, -1), v.expand(rows, -1, -1, -1)) for k, v in self._cache])
+        return DynamicCache(
+            [(k.expand(rows, -1, -1, -1), v.expand(rows, -1, -1, -1)) for k, v in self._cache]
+        )
 
     def _agrees(self) -> bool:
-        """Whether a tree gives what one row an answer gives; not so with recurrent layers or a short attention window."""
+        """Whether a tree gives what one row an answer gives; not so with recurrent layers or a
+        short attention window.
+        """
         import torch
 
         size = int(self._model.get_input_embeddings().weight.shape[0])
@@ -179,9 +225,17 @@ class TorchBackend:
         try:
             self._cache = self._head_cache() if self._head else None
             pairs = zip(self._compute(tasks, True), self._compute(tasks, False), strict=True)
-        except (RuntimeError, ValueError, TypeError, IndexError, AttributeError):  # what models say to a mask or cache they lack
+        except (
+            RuntimeError,
+            ValueError,
+            TypeError,
+            IndexError,
+            AttributeError,
+        ):  # what models say to a mask or cache they lack
             return False
-        differences = [abs(a - b) for x, y in pairs for p, q in zip(x, y, strict=True) for a, b in zip(p, q, strict=True)]
+        differences = [
+            abs(a - b) for x, y in pairs for p, q in zip(x, y, strict=True) for a, b in zip(p, q, strict=True)
+        ]
         return sum(differences) / len(differences) <= _TOLERANCE.get(self._dtype, _HALF_TOLERANCE)
 
 
@@ -193,7 +247,9 @@ def _short_window(config: Any) -> int | None:
 
 
 def _stretched_at(config: Any) -> int | None:
-    """Length from which positions are encoded by the longest row of the batch; null: they are the same in any."""
+    """Length from which positions are encoded by the longest row of the batch; null: they are the
+    same in any.
+    """
     text = config.get_text_config()
     rope = getattr(text, "rope_parameters", None) or getattr(text, "rope_scaling", None) or {}
     kinds = [r for r in (rope, *rope.values()) if isinstance(r, dict)]  # per kind of layer in some models
@@ -206,8 +262,11 @@ def _stretched_at(config: Any) -> int | None:
 
 
 def _row(number: int, task: Task, head: int, answers: Sequence[int]) -> _Row:
-    """The context after the head, then each answer but for its last token, which predicts nothing that is asked."""
-    ids, asked = list(task.context[head:]), []
+    """The context after the head, then each answer but for its last token, which predicts nothing
+    that is asked.
+    """
+    ids = list(task.context[head:])
+    asked = []
     positions = list(range(head, len(task.context)))
     segments = [0] * len(ids)
     last = len(ids) - 1
@@ -222,7 +281,9 @@ def _row(number: int, task: Task, head: int, answers: Sequence[int]) -> _Row:
 
 
 def _batches(rows: list[_Row], tokens: int) -> Iterator[list[_Row]]:
-    """Rows by length, the longest first, so many at a time that the padded batch holds at most ``tokens`` (at least one row)."""
+    """Rows by length, the longest first, so many at a time that the padded batch holds at most
+    ``tokens`` (at least one row).
+    """
     ordered = sorted(rows, key=lambda row: (-len(row.ids), row.task, row.asked))
     batch: list[_Row] = []
     for row in ordered:
@@ -235,7 +296,8 @@ def _batches(rows: list[_Row], tokens: int) -> Iterator[list[_Row]]:
 
 
 def _mask(segments: Any, head: int) -> Any:
-    """[rows, 1, length, head + length], true where a token may look: the head, its context, its own answer, never ahead.
+    """[rows, 1, length, head + length], true where a token may look: the head, its context, its own
+    answer, never ahead.
 
     A padded place looks at itself, so that no row of the softmax is empty.
     """
@@ -243,9 +305,12 @@ def _mask(segments: Any, head: int) -> Any:
 
     length = segments.shape[1]
     before = torch.ones(length, length, dtype=torch.bool, device=segments.device).tril()
-    mine, theirs = segments[:, :, None], segments[:, None, :]
+    mine = segments[:, :, None]
+    theirs = segments[:, None, :]
     seen = before & (theirs >= 0) & ((theirs == 0) | (theirs == mine))
     seen = seen | torch.eye(length, dtype=torch.bool, device=segments.device)
     if head:
-        seen = torch.cat([torch.ones(len(segments), length, head, dtype=torch.bool, device=segments.device), seen], dim=2)
+        seen = torch.cat(
+            [torch.ones(len(segments), length, head, dtype=torch.bool, device=segments.device), seen], dim=2
+        )
     return seen[:, None]

@@ -1,4 +1,6 @@
-"""``llmpedia verify`` of a scoring job: every item of the source once and in order, its numbers those of its answers."""
+"""``llmpedia verify`` of a scoring job: every item of the source once and in order, its numbers
+those of its answers.
+"""
 
 import math
 from typing import Any
@@ -12,7 +14,8 @@ _CLOSE = 1e-9
 
 def verify_scores(run: RunFolder) -> Report:
     """Check all of it. Reads every file; memory holds one wave."""
-    report, items = Report(), 0
+    report = Report()
+    items = 0
     for manifest in run.manifests:
         if check_files(run, manifest, report):
             questions = run.read("ppl_questions", [manifest.wave]).to_pylist()
@@ -35,9 +38,13 @@ def _wave(manifest: Manifest, questions: list[Row], answers: list[Row], items: i
         items = n + 1
         own = of.pop(n, [])
         whole = [a["position"] for a in own] == list(range(question["answers"]))
-        report.need(whole, f"{at}: item {n} has answers {[a['position'] for a in own]}, not {question['answers']}")
+        report.need(
+            whole, f"{at}: item {n} has answers {[a['position'] for a in own]}, not {question['answers']}"
+        )
         for answer in own:
-            report.need(_answer(answer), f"{at}: item {n}, answer {answer['position']}: its numbers do not agree")
+            report.need(
+                _answer(answer), f"{at}: item {n}, answer {answer['position']}: its numbers do not agree"
+            )
         report.need(_question(question, own), f"{at}: item {n}: its numbers are not those of its answers")
     report.need(not of, f"{at}: answers of items {sorted(of)[:3]}, which are not there")
     totals = manifest.facts["totals"]["ppl_questions"]
@@ -52,7 +59,9 @@ def _answer(row: Row) -> bool:
     if row["nll"] is None or not row["tokens"]:
         return False
     told = row["logprobs"]
-    summed = told is None or (len(told) == row["tokens"] and math.isclose(-math.fsum(told), row["total_nll"], rel_tol=_CLOSE))
+    summed = told is None or (
+        len(told) == row["tokens"] and math.isclose(-math.fsum(told), row["total_nll"], rel_tol=_CLOSE)
+    )
     mean = math.isclose(row["nll"] * row["tokens"], row["total_nll"], rel_tol=_CLOSE, abs_tol=_CLOSE)
     bits = row["bits_per_byte"] * row["bytes"] * math.log(2)
     mean = mean and math.isclose(bits, row["total_nll"], rel_tol=_CLOSE, abs_tol=_CLOSE)

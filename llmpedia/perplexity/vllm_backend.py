@@ -1,8 +1,9 @@
-"""Answers' log-probabilities by vLLM's prompt log-probabilities, for models that need tensor parallelism.
+"""Answers' log-probabilities by vLLM's prompt log-probabilities, for models that need tensor
+parallelism.
 
-Requests that ask for them do not read vLLM's prefix cache, and must not: cached positions come back as uninitialised memory
-(vllm-project/vllm#42019). The rows of logits lie outside the memory that vLLM measures at start (vllm-project/vllm#5907), hence
-small steps and room on the card.
+Requests that ask for them do not read vLLM's prefix cache, and must not: cached positions come back
+as uninitialised memory (vllm-project/vllm#42019). The rows of logits lie outside the memory that
+vLLM measures at start (vllm-project/vllm#5907), hence small steps and room on the card.
 """
 
 import asyncio

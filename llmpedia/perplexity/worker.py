@@ -1,4 +1,5 @@
-"""The Ray Data stage of a scoring job: a batch of items is one unit of work for one scorer, retried until a scorer answers.
+"""The Ray Data stage of a scoring job: a batch of items is one unit of work for one scorer, retried
+until a scorer answers.
 
 Input columns: those of ``PPL_ITEMS``. Output: ``stream.VISITS``.
 """
@@ -17,7 +18,9 @@ from llmpedia.execution.ray_stream import VISITS, Row, failed_row
 from llmpedia.perplexity.replica import DEPLOYMENT, app_name, units_at_once
 from llmpedia.perplexity.settings import PerplexityJobConfig
 
-PPL_ITEMS = pa.schema([("subject_id", pa.int64()), ("question", pa.string()), ("answers", pa.list_(pa.string()))])
+PPL_ITEMS = pa.schema(
+    [("subject_id", pa.int64()), ("question", pa.string()), ("answers", pa.list_(pa.string()))]
+)
 _PROBE: Row = {"question": "Are you there?", "answers": ["Yes"]}
 
 
@@ -44,14 +47,16 @@ class ScoreWorker:
             async with self._gate:
                 told = await self._scores(items)
             rows = [
-                {"subject_id": i["subject_id"], "visit": json.dumps(t), "fatal": None} for i, t in zip(items, told, strict=True)
+                {"subject_id": i["subject_id"], "visit": json.dumps(t), "fatal": None}
+                for i, t in zip(items, told, strict=True)
             ]
         except EngineError as e:
             rows = [failed_row(item["subject_id"], e) for item in items]
         yield pa.Table.from_pylist(rows, schema=VISITS)
 
     async def _scores(self, items: list[Row]) -> list[Row]:
-        """A score an item; one that fails whenever it is asked, though scorers answer, is an error in its place.
+        """A score an item; one that fails whenever it is asked, though scorers answer, is an error
+        in its place.
 
         Raises:
             EngineError: no scorer answers, or none in time.
@@ -60,7 +65,9 @@ class ScoreWorker:
             return await self._tried(items, self._config.retries.attempts)
         except _FailedError as e:
             if not await self._alive():
-                raise EngineError(f"engine: no scores in {self._config.retries.attempts} tries ({e}); start again later") from e
+                raise EngineError(
+                    f"engine: no scores in {self._config.retries.attempts} tries ({e}); start again later"
+                ) from e
         return [await self._alone(item) for item in items]
 
     async def _alone(self, item: Row) -> Row:
@@ -70,7 +77,8 @@ class ScoreWorker:
             return {"error": f"scorer: failed again and again, last: {e}"}
 
     async def _tried(self, items: list[Row], attempts: int) -> list[Row]:
-        retries, last = self._config.retries, ""
+        retries = self._config.retries
+        last = ""
         for attempt in range(attempts):
             try:
                 return await self._ask(items)

@@ -1,11 +1,14 @@
-"""What the steps of a build hand on: documents, sentences, knowledge points, mentions, and who is seen with which attribute."""
+"""What the steps of a build hand on: documents, sentences, knowledge points, mentions, and who is
+seen with which attribute.
+"""
 
 import hashlib
 import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-# A sentence ends at its stop before white space and what may begin the next one, or at a line's end.
+# A sentence ends at its stop before white space and what may begin the next one, or at a line's
+# end.
 _ENDS = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+(?=[\"'“‘(\[]?[^\W_a-z])|(?<=[。！？])|\n+")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:[A-Z]|Dr|Mr|Mrs|Ms|St|No|Prof|Gen|Col|Capt|Lt|Sgt|Rev|Hon|vs|cf|ca|c|fl|approx|vol|pp|p)|\.[a-zA-Z])\.$"
@@ -41,7 +44,9 @@ def document_id(url: str, text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgePoint:
-    """What a document is about: a path of the taxonomy, and the sentences (first to last, from 0) that say so."""
+    """What a document is about: a path of the taxonomy, and the sentences (first to last, from 0)
+    that say so.
+    """
 
     path: tuple[str, ...]
     confidence: float
@@ -51,7 +56,9 @@ class KnowledgePoint:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """An entity or event that a text names, from ``start`` to ``end`` (characters). ``key``: its canonical key."""
+    """An entity or event that a text names, from ``start`` to ``end`` (characters). ``key``: its
+    canonical key.
+    """
 
     start: int
     end: int
@@ -63,7 +70,9 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A sentence that names ``subject`` (a canonical key; ``surface`` as written) and speaks of the attribute ``slot``."""
+    """A sentence that names ``subject`` (a canonical key; ``surface`` as written) and speaks of the
+    attribute ``slot``.
+    """
 
     sentence: int
     subject: str
@@ -72,8 +81,11 @@ class Sighting:
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
-    """(start, end) of each sentence in characters, in order; none is empty or longer than :data:`LONGEST_SENTENCE`."""
-    cuts, start = [], 0
+    """(start, end) of each sentence in characters, in order; none is empty or longer than
+    :data:`LONGEST_SENTENCE`.
+    """
+    cuts = []
+    start = 0
     for end in _ENDS.finditer(text):
         if "\n" in end.group() or not _ABBREVIATION.search(text, max(start, end.start() - 12), end.start()):
             cuts.append((start, end.start()))
@@ -83,7 +95,9 @@ def sentences(text: str) -> list[tuple[int, int]]:
 
 
 def _trimmed(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """The part without white space at its ends, in pieces where it is too long; empty for nothing but white space."""
+    """The part without white space at its ends, in pieces where it is too long; empty for nothing
+    but white space.
+    """
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():

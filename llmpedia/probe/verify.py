@@ -1,12 +1,14 @@
-"""``llmpedia verify`` of a probe: a build, a model's responses, their grades. Nothing lost, nothing doubled, every row traced."""
+"""``llmpedia verify`` of a probe: a build, a model's responses, their grades. Nothing lost, nothing
+doubled, every row traced.
+"""
 
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from llmpedia.probe.documents import DocumentFate, document_id
 from llmpedia.probe.benchmark.grade import Contradiction, Grading, outcome
 from llmpedia.probe.benchmark.release import CHECKS, wanted_checks
+from llmpedia.probe.documents import DocumentFate, document_id
 from llmpedia.store.run_folder import RunFolder
 from llmpedia.store.verify import Report, check_files, check_rest
 
@@ -40,7 +42,10 @@ def verify_build(run: RunFolder) -> Report:
     if "subgraphs" in done:
         conflicts = sorted(row["pair_id"] for row in rows["relations"] if row["relation"] == "conflict")
         found = sorted(row["seed_pair"] for row in rows["subgraphs"])
-        report.need(found == conflicts, f"subgraphs: {len(found)} rows do not answer the {len(conflicts)} conflicts one by one")
+        report.need(
+            found == conflicts,
+            f"subgraphs: {len(found)} rows do not answer the {len(conflicts)} conflicts one by one",
+        )
     graphs = [row["subgraph_id"] for row in rows["subgraphs"] if row["fate"] == "kept"]
     _one_each("questions", "subgraph_id", rows["questions"], graphs, "questions" in done, report)
     _checks(rows, done, wanted_checks(run), report)
@@ -54,10 +59,19 @@ def _documents(rows: list[Row], report: Report) -> None:
         kept = row["fate"] == DocumentFate.KEPT
         name = f"document {row['number']}"
         report.need(row["fate"] in set(DocumentFate), f"{name} has no fate ({row['fate']!r})")
-        report.need(kept == (row["text"] is not None), f"{name} is {row['fate']} and has {'no' if kept else 'a'} text")
+        report.need(
+            kept == (row["text"] is not None), f"{name} is {row['fate']} and has {'no' if kept else 'a'} text"
+        )
         if kept:
-            report.need(row["document_id"] == document_id(row["url"], row["text"]), f"{name} has the id of another text")
-    twice = [i for i, n in Counter(r["document_id"] for r in rows if r["fate"] == DocumentFate.KEPT).items() if n > 1]
+            report.need(
+                row["document_id"] == document_id(row["url"], row["text"]),
+                f"{name} has the id of another text",
+            )
+    twice = [
+        i
+        for i, n in Counter(r["document_id"] for r in rows if r["fate"] == DocumentFate.KEPT).items()
+        if n > 1
+    ]
     report.need(not twice, f"documents: {twice[:3]} are kept twice")
 
 
@@ -66,14 +80,22 @@ def _pairs(rows: list[Row], kept: set[int], report: Report) -> None:
     report.need(not any(n > 1 for n in asked.values()), "pairs: one is there twice")
     for row in rows:
         there = row["a"] < row["b"] and {row["a"], row["b"]} <= kept
-        report.need(there, f"pair {row['pair_id']}: documents {row['a']} and {row['b']} are not two kept ones in order")
+        report.need(
+            there,
+            f"pair {row['pair_id']}: documents {row['a']} and {row['b']} are not two kept ones in order",
+        )
 
 
-def _one_each(table: str, column: str, rows: list[Row], wanted: list[int], finished: bool, report: Report) -> None:
+def _one_each(
+    table: str, column: str, rows: list[Row], wanted: list[int], finished: bool, report: Report
+) -> None:
     """One row for each item, in order; where the step is under way, for the first ones."""
     found = [row[column] for row in rows]
     expected = wanted if finished else wanted[: len(found)]
-    report.need(found == expected, f"{table}: {len(found)} rows do not answer the {len(wanted)} items one by one and in order")
+    report.need(
+        found == expected,
+        f"{table}: {len(found)} rows do not answer the {len(wanted)} items one by one and in order",
+    )
     if not finished and len(found) < len(wanted):
         report.notes.append(f"{len(wanted) - len(found)} of {len(wanted)} items of {table} are not done yet")
 
@@ -85,19 +107,27 @@ def _checks(rows: dict[str, list[Row]], done: set[str], wanted: tuple[str, ...],
     for check in CHECKS:
         own = [row for row in rows["checks"] if row["check"] == check]
         if check not in wanted:
-            report.need(not own, f"checks: {len(own)} rows of the {check} check, which this build does not want")
+            report.need(
+                not own, f"checks: {len(own)} rows of the {check} check, which this build does not want"
+            )
             continue
         for row in own:
             report.need(row["fate"] in _FATES, f"{check} check of {row['group_id']}: fate {row['fate']!r}")
             report.need(
-                (row["fate"] == "kept") == (row["reason"] is None), f"{check} check of {row['group_id']}: fate and reason"
+                (row["fate"] == "kept") == (row["reason"] is None),
+                f"{check} check of {row['group_id']}: fate and reason",
             )
         found = [row["group_id"] for row in own]
         if check == "review":
-            report.need(set(found) <= set(passed), "checks: a group was reviewed that did not pass the checks before")
+            report.need(
+                set(found) <= set(passed), "checks: a group was reviewed that did not pass the checks before"
+            )
         else:
             expected = passed if check in done else passed[: len(found)]
-            report.need(found == expected, f"checks: the {check} check does not follow the groups one by one and in order")
+            report.need(
+                found == expected,
+                f"checks: the {check} check does not follow the groups one by one and in order",
+            )
         left = len(set(passed) - set(found))
         if left and (check == "review" or check not in done):
             report.notes.append(f"{left} of {len(passed)} groups are not through the {check} check yet")
@@ -110,21 +140,33 @@ def _traced(rows: dict[str, list[Row]], keys: set[str], report: Report) -> None:
     for table in ("knowledge_points", "relations", "questions"):
         lost = [n for n, row in enumerate(rows[table]) if row["completion"] not in keys]
         report.need(not lost, f"{table}: rows {lost[:3]} have no completion that decided them")
-    lost = [n for n, row in enumerate(rows["checks"]) if row["check"] != "review" and row["completion"] not in keys]
+    lost = [
+        n
+        for n, row in enumerate(rows["checks"])
+        if row["check"] != "review" and row["completion"] not in keys
+    ]
     report.need(not lost, f"checks: rows {lost[:3]} have no completion that decided them")
 
 
 def verify_responses(run: RunFolder) -> Report:
     """Check a model's responses: of each question of its benchmark, or told as missing."""
     report, rows = _of_questions(run, "responses")
-    asked = {row["benchmark_id"] for row in run.read("benchmark").to_pylist()} if not report.findings else set()
+    asked = (
+        {row["benchmark_id"] for row in run.read("benchmark").to_pylist()} if not report.findings else set()
+    )
     answered = {row["benchmark_id"] for row in rows}
-    report.need(answered <= asked, f"responses: to questions {sorted(answered - asked)[:3]}, which are not in the benchmark")
+    report.need(
+        answered <= asked,
+        f"responses: to questions {sorted(answered - asked)[:3]}, which are not in the benchmark",
+    )
     if asked - answered:
         report.notes.append(f"{len(asked - answered)} of {len(asked)} questions are not asked yet")
     for row in rows:
         name = f"response to {row['benchmark_id']}"
-        report.need((row["text"] is None) == (row["error"] is not None), f"{name}: has both a text and an error, or neither")
+        report.need(
+            (row["text"] is None) == (row["error"] is not None),
+            f"{name}: has both a text and an error, or neither",
+        )
     return report
 
 
@@ -134,11 +176,15 @@ def verify_grades(run: RunFolder) -> Report:
     for row in rows:
         name = f"grade of {row['benchmark_id']}"
         report.need(
-            (row["outcome"] is None) == (row["error"] is not None), f"{name}: has both an outcome and an error, or neither"
+            (row["outcome"] is None) == (row["error"] is not None),
+            f"{name}: has both an outcome and an error, or neither",
         )
         if row["outcome"] is not None:
             told = Grading(tuple(row["covered"]), tuple(Contradiction(**c) for c in row["contradictions"]))
-            report.need(outcome(told) == row["outcome"], f"{name}: is {row['outcome']}, its decisions say {outcome(told)}")
+            report.need(
+                outcome(told) == row["outcome"],
+                f"{name}: is {row['outcome']}, its decisions say {outcome(told)}",
+            )
     return report
 
 
@@ -161,12 +207,17 @@ def _of_questions(run: RunFolder, table: str) -> tuple[Report, list[Row]]:
 
 
 def _attempts(table: str, rows: Iterable[Row], report: Report) -> None:
-    """Attempts are numbered from 1, and what has succeeded is not tried again (of a grade: unless its response was)."""
+    """Attempts are numbered from 1, and what has succeeded is not tried again (of a grade: unless
+    its response was).
+    """
     last: dict[str, Row] = {}
     for row in rows:
         before = last.get(row["benchmark_id"])
         name = f"{table}: attempt {row['attempt']} at {row['benchmark_id']}"
-        report.need(row["attempt"] == (before["attempt"] + 1 if before else 1), f"{name} does not follow the one before")
+        report.need(
+            row["attempt"] == (before["attempt"] + 1 if before else 1),
+            f"{name} does not follow the one before",
+        )
         again = before is None or before["error"] is not None or before.get("response") != row.get("response")
         report.need(again, f"{name} comes after one that succeeded")
         last[row["benchmark_id"]] = row

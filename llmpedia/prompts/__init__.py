@@ -1,8 +1,9 @@
 """Prompts: one YAML file each, and the personas.
 
-A file has ``system`` and ``user`` texts and, for weak models, one ``example`` (a user and an assistant turn, sent when
-``run.examples`` is on). ``{placeholder}`` names follow the paper's appendix L. A value is never scanned for placeholders
-again, so model text inside a prompt stays text.
+A file has ``system`` and ``user`` texts and, for weak models, one ``example`` (a user and an
+assistant turn, sent when ``run.examples`` is on). ``{placeholder}`` names follow the paper's
+appendix L. A value is never scanned for placeholders again, so model text inside a prompt stays
+text.
 """
 
 import hashlib
@@ -95,7 +96,9 @@ def load_prompt(name: str) -> Prompt:
     data: dict[str, Any] = yaml.safe_load(raw)
     unknown = set(_PLACEHOLDER.findall(data["system"] + data["user"])) - PLACEHOLDERS
     if unknown:
-        raise ConfigError(f"prompt {name}: unknown placeholders {sorted(unknown)}; use {sorted(PLACEHOLDERS)}")
+        raise ConfigError(
+            f"prompt {name}: unknown placeholders {sorted(unknown)}; use {sorted(PLACEHOLDERS)}"
+        )
     example = data.get("example")
     turns = (example["user"].strip(), example["assistant"].strip()) if example else None
     return Prompt(name, data["system"], data["user"], turns, hashlib.sha256(raw).hexdigest())

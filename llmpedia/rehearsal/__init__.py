@@ -1,1 +1,3 @@
-"""A synthetic world with planted truth, spoken through the interfaces of real models and real sources."""
+"""A synthetic world with planted truth, spoken through the interfaces of real models and real
+sources.
+"""

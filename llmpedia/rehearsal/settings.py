@@ -1,6 +1,7 @@
 """What a rehearsal world is made of. The world is a pure function of these settings.
 
-``load_settings(["links=20", "faults.http_429=0.1"])`` reads the overrides of ``llmpedia rehearse serve --set``.
+``load_settings(["links=20", "faults.http_429=0.1"])`` reads the overrides of ``llmpedia rehearse
+serve --set``.
 """
 
 from typing import Annotated, Any, Literal, Self
@@ -34,9 +35,10 @@ class _Section(BaseModel):
 class Shares(_Section):
     """How the world is mixed.
 
-    Shares of all entities: ``siblings``, ``qualified`` and ``bare`` homonyms (the rest stand alone), ``aliased`` (have other
-    names with other keys). Shares of the links of articles: ``variants`` (under another surface than the main one),
-    ``generic`` (common nouns), ``loops`` (built on the subject), ``low_scores`` (calibrated, below 0.75).
+    Shares of all entities: ``siblings``, ``qualified`` and ``bare`` homonyms (the rest stand
+    alone), ``aliased`` (have other names with other keys). Shares of the links of articles:
+    ``variants`` (under another surface than the main one), ``generic`` (common nouns), ``loops``
+    (built on the subject), ``low_scores`` (calibrated, below 0.75).
     """
 
     siblings: Share = 0.10
@@ -56,9 +58,11 @@ class Shares(_Section):
 
 
 class Facts(_Section):
-    """Shares of an article's facts that sources support or refute, at the most and the least popular entity.
+    """Shares of an article's facts that sources support or refute, at the most and the least
+    popular entity.
 
-    The rest is in no source; between the two ends the shares change with the logarithm of the popularity rank.
+    The rest is in no source; between the two ends the shares change with the logarithm of the
+    popularity rank.
     """
 
     true_head: Share = 0.85
@@ -76,13 +80,14 @@ class Facts(_Section):
 class Faults(_Section):
     """Shares of requests that go wrong, each request in one way at most.
 
-    ``http_429`` (Retry-After), ``http_500``, ``hang`` (for ``hang_s``, then the connection closes), ``reset``, ``garbled``
-    (HTTP body that is no JSON); of completions only: ``malformed`` (text that the stage cannot read), ``truncated``
-    (finish_reason length), ``omitted`` (of NER answers: 1 to 3 phrases missing), ``verdict_syntax`` (of verdict answers: one
-    verdict is none of the three, is missing or has a wrong idx; of grades: one decision is no boolean, missing or too many).
-    ``ner_mistakes``, ``arbitration_mistakes``, ``judge_mistakes``, ``label_mistakes`` (of knowledge points) and
-    ``relation_mistakes`` (whether two values can both hold) are shares of decisions that the model takes wrongly, always the same
-    ones.
+    ``http_429`` (Retry-After), ``http_500``, ``hang`` (for ``hang_s``, then the connection closes),
+    ``reset``, ``garbled`` (HTTP body that is no JSON); of completions only: ``malformed`` (text
+    that the stage cannot read), ``truncated`` (finish_reason length), ``omitted`` (of NER answers:
+    1 to 3 phrases missing), ``verdict_syntax`` (of verdict answers: one verdict is none of the
+    three, is missing or has a wrong idx; of grades: one decision is no boolean, missing or too
+    many). ``ner_mistakes``, ``arbitration_mistakes``, ``judge_mistakes``, ``label_mistakes`` (of
+    knowledge points) and ``relation_mistakes`` (whether two values can both hold) are shares of
+    decisions that the model takes wrongly, always the same ones.
     """
 
     http_429: Share = 0.0
@@ -110,10 +115,11 @@ class Faults(_Section):
 
 
 class Sources(_Section):
-    """Shares of requests to the sources (MediaWiki, search, web pages) that go wrong, each in one way at most.
+    """Shares of requests to the sources (MediaWiki, search, web pages) that go wrong, each in one
+    way at most.
 
-    As in ``faults``, whose ``hang_s`` and ``retry_after_s`` count here too; ``lagging``: of MediaWiki requests with ``maxlag``,
-    refused because the database lags.
+    As in ``faults``, whose ``hang_s`` and ``retry_after_s`` count here too; ``lagging``: of
+    MediaWiki requests with ``maxlag``, refused because the database lags.
     """
 
     http_429: Share = 0.0
@@ -126,7 +132,9 @@ class Sources(_Section):
     @model_validator(mode="after")
     def _sum(self) -> Self:
         if sum(getattr(self, name) for name in SOURCE_FAULTS) > 1.0:
-            raise ValueError("the shares of source requests that go wrong sum to more than 1; lower one of them")
+            raise ValueError(
+                "the shares of source requests that go wrong sum to more than 1; lower one of them"
+            )
         return self
 
 
@@ -144,14 +152,17 @@ class Latency(_Section):
 
 
 class Disagreements(_Section):
-    """Planted facts on which documents of a corpus disagree, and what is easily taken for a disagreement.
+    """Planted facts on which documents of a corpus disagree, and what is easily taken for a
+    disagreement.
 
-    ``facts``: with several accounts; ``agreeing``: with one. ``majority``, ``minority``: documents of the first account and of
-    each other one, at least and at most (a minority has no more than its majority). Shares of the facts: ``three_accounts``,
-    ``traps`` (a document on another subject of the same name), ``compatible`` (a document gives an account in another unit,
-    rounded or more exactly), ``unverified`` (an account other than the first is on no web page). ``context``: of the facts on
-    one of several times, editions or parts, those of which a document gives the value of another one. ``near_copies``: share of
-    the documents that are there twice, all but verbatim. ``noise``: documents on nothing else.
+    ``facts``: with several accounts; ``agreeing``: with one. ``majority``, ``minority``: documents
+    of the first account and of each other one, at least and at most (a minority has no more than
+    its majority). Shares of the facts: ``three_accounts``, ``traps`` (a document on another subject
+    of the same name), ``compatible`` (a document gives an account in another unit, rounded or more
+    exactly), ``unverified`` (an account other than the first is on no web page). ``context``: of
+    the facts on one of several times, editions or parts, those of which a document gives the value
+    of another one. ``near_copies``: share of the documents that are there twice, all but verbatim.
+    ``noise``: documents on nothing else.
     """
 
     facts: Annotated[int, Field(ge=0, le=2000)] = 60
@@ -176,13 +187,15 @@ class Disagreements(_Section):
 
 
 class Knowledge(_Section):
-    """What a model called ``rehearsal-NAME`` knows, and how it writes; ``rehearsal`` itself knows all of the world.
+    """What a model called ``rehearsal-NAME`` knows, and how it writes; ``rehearsal`` itself knows
+    all of the world.
 
-    ``known``: share of the entities that it knows, at the most and the least popular one; it links no others. ``shared_links``:
-    of the links that ``rehearsal`` makes to those, the share that it makes too. ``right``: of the facts that sources have,
-    the share that it states as they do, at both ends. ``guesses``: of the facts that no source has, the share that it states all
-    the same. ``links``: links an article, times those of the world; ``remarks``: sentences that say nothing, for each sentence of
-    links; ``infoboxes``: share of the articles that begin with one.
+    ``known``: share of the entities that it knows, at the most and the least popular one; it links
+    no others. ``shared_links``: of the links that ``rehearsal`` makes to those, the share that it
+    makes too. ``right``: of the facts that sources have, the share that it states as they do, at
+    both ends. ``guesses``: of the facts that no source has, the share that it states all the same.
+    ``links``: links an article, times those of the world; ``remarks``: sentences that say nothing,
+    for each sentence of links; ``infoboxes``: share of the articles that begin with one.
     """
 
     known_head: Share = 1.0
@@ -204,19 +217,31 @@ def _models() -> dict[str, Knowledge]:
 
 def _framing() -> dict[str, dict[str, float]]:
     return {
-        "left_leaning": {"left_progressive": 6.0, "market_critical": 3.0, "colonial_critical": 4.0, "actors_progressive": 1.8},
-        "conservative": {"right_conservative": 6.0, "market_positive": 3.0, "colonial_positive": 2.0, "actors_canonical": 1.8},
+        "left_leaning": {
+            "left_progressive": 6.0,
+            "market_critical": 3.0,
+            "colonial_critical": 4.0,
+            "actors_progressive": 1.8,
+        },
+        "conservative": {
+            "right_conservative": 6.0,
+            "market_positive": 3.0,
+            "colonial_positive": 2.0,
+            "actors_canonical": 1.8,
+        },
     }
 
 
 class WorldSettings(_Section):
-    """A whole world. ``entities``: how many there are; ``links``: mean links an article (0.6 to 1.4 times that).
+    """A whole world. ``entities``: how many there are; ``links``: mean links an article (0.6 to 1.4
+    times that).
 
-    ``models``: name of a model that begins with ``rehearsal-`` -> what it knows; setting one replaces those there are, and one
-    that is not named knows what :class:`Knowledge` says by itself. ``framing``: persona -> framing dimension -> words of it that
-    are planted in topic mode, per 1,000 words of the article; under no other persona, and not on the root topics in ``calm``.
-    ``recall``: name of a model -> shares of the planted disagreements on which it recalls all accounts and some; a model that is
-    not named recalls as much as its name decides.
+    ``models``: name of a model that begins with ``rehearsal-`` -> what it knows; setting one
+    replaces those there are, and one that is not named knows what :class:`Knowledge` says by
+    itself. ``framing``: persona -> framing dimension -> words of it that are planted in topic mode,
+    per 1,000 words of the article; under no other persona, and not on the root topics in ``calm``.
+    ``recall``: name of a model -> shares of the planted disagreements on which it recalls all
+    accounts and some; a model that is not named recalls as much as its name decides.
     """
 
     seed: int = 0
@@ -244,16 +269,22 @@ class WorldSettings(_Section):
     def _named(self) -> Self:
         for model in self.models:
             if not model.startswith(OTHER_MODEL) or model == OTHER_MODEL:
-                raise ValueError(f"models.{model}: must begin with {OTHER_MODEL}; any other model writes as rehearsal does")
+                raise ValueError(
+                    f"models.{model}: must begin with {OTHER_MODEL}; any other model writes as rehearsal does"
+                )
         dimensions = {lexicon.name for lexicon in load_lexicons().dimensions} if self.framing else set()
         for persona, rates in self.framing.items():
             if persona not in personas():
                 raise ValueError(f"framing.{persona}: no such persona; choose one of {', '.join(personas())}")
             for dimension in rates:
                 if dimension not in dimensions:
-                    raise ValueError(f"framing.{persona}.{dimension}: no such dimension; see llmpedia/analysis/lexicons.json")
+                    raise ValueError(
+                        f"framing.{persona}.{dimension}: no such dimension; see llmpedia/analysis/lexicons.json"
+                    )
             if sum(rates.values()) > MOST_FRAMING:
-                raise ValueError(f"framing.{persona}: {sum(rates.values()):g} in all; at most {MOST_FRAMING:g} words in 1,000")
+                raise ValueError(
+                    f"framing.{persona}: {sum(rates.values()):g} in all; at most {MOST_FRAMING:g} words in 1,000"
+                )
         return self
 
 
@@ -268,7 +299,9 @@ def load_settings(overrides: list[str], **fixed: Any) -> WorldSettings:
         path, eq, value = override.partition("=")
         *sections, last = path.strip().split(".")
         if not eq or not last or not all(sections):
-            raise ConfigError(f"--set {override}: must read key=value or section.key=value, for example --set links=20")
+            raise ConfigError(
+                f"--set {override}: must read key=value or section.key=value, for example --set links=20"
+            )
         node = data
         for key in sections:
             node = node.setdefault(key, {})
@@ -283,4 +316,6 @@ def load_settings(overrides: list[str], **fixed: Any) -> WorldSettings:
     except ValidationError as e:
         first = e.errors(include_url=False)[0]
         where = ".".join(str(p) for p in first["loc"])
-        raise ConfigError(f"world settings: {where}: {first['msg'].removeprefix('Value error, ')}; change this value") from e
+        raise ConfigError(
+            f"world settings: {where}: {first['msg'].removeprefix('Value error, ')}; change this value"
+        ) from e

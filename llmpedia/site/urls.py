@@ -1,4 +1,6 @@
-"""Where each page lies. Templates know no address but through this; a static site has another set with the same names."""
+"""Where each page lies. Templates know no address but through this; a static site has another set
+with the same names.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -118,7 +120,9 @@ class LiveAddresses:
 
     def compare(self, run: str, number: int, name: str, other: str) -> str | None:
         """``/compare/RUN/12-slug?with=OTHER``."""
-        return self._if("compare", f"/compare/{quote(run, safe='')}/{slug(number, name)}?{urlencode({'with': other})}")
+        return self._if(
+            "compare", f"/compare/{quote(run, safe='')}/{slug(number, name)}?{urlencode({'with': other})}"
+        )
 
     def charts(self, run: str) -> str | None:
         """``/r/RUN/charts``."""

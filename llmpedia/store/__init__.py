@@ -1,1 +1,3 @@
-"""The run folder: files, journal, lease, wave commits, reading back, verification. See docs/run-format.md."""
+"""The run folder: files, journal, lease, wave commits, reading back, verification. See
+docs/run-format.md.
+"""

@@ -1,7 +1,8 @@
-"""When commits happened, and on what: ``times/00007.json`` beside each, written just before its manifest.
+"""When commits happened, and on what: ``times/00007.json`` beside each, written just before its
+manifest.
 
-Outside of manifests and of the fingerprint, since two runs of one content never take the same time. Nothing needs them: a file
-that is gone makes the time of its commit unknown, and no run damaged.
+Outside of manifests and of the fingerprint, since two runs of one content never take the same time.
+Nothing needs them: a file that is gone makes the time of its commit unknown, and no run damaged.
 """
 
 import json
@@ -14,7 +15,9 @@ from llmpedia.store.files import Folder
 
 @dataclass(frozen=True)
 class Machine:
-    """What the engine of a session takes. ``gpus``: at most, over all replicas; 0 on CPU; null: not ours to know."""
+    """What the engine of a session takes. ``gpus``: at most, over all replicas; 0 on CPU; null: not
+    ours to know.
+    """
 
     gpus: int | None
     accelerator: str | None
@@ -25,7 +28,9 @@ UNTOLD = Machine(None, None)
 
 @dataclass(frozen=True)
 class Moment:
-    """A time in a session: seconds since 1970, UTC. ``began``: of the session, before its engine was started."""
+    """A time in a session: seconds since 1970, UTC. ``began``: of the session, before its engine
+    was started.
+    """
 
     session: str
     began: float
@@ -62,4 +67,6 @@ def _moment(folder: Folder, name: str) -> Moment:
         machine = Machine(data["machine"]["gpus"], data["machine"]["accelerator"])
         return Moment(data["session"], float(data["began"]), float(data["committed"]), machine)
     except (ValueError, KeyError, TypeError) as e:
-        raise InputError(f"{folder.path(name)}: damaged ({type(e).__name__}); delete it, its commit then has no time") from e
+        raise InputError(
+            f"{folder.path(name)}: damaged ({type(e).__name__}); delete it, its commit then has no time"
+        ) from e

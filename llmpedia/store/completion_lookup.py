@@ -1,7 +1,8 @@
-"""What other runs have been answered, by key of the request: a run asks an engine only for what is not in them.
+"""What other runs have been answered, by key of the request: a run asks an engine only for what is
+not in them.
 
-Memory holds 16 bytes a completion. Texts stay in the runs' tables: the file of a commit is read when one of its answers is
-asked for, and kept while there is room.
+Memory holds 16 bytes a completion. Texts stay in the runs' tables: the file of a commit is read
+when one of its answers is asked for, and kept while there is room.
 """
 
 import threading
@@ -16,12 +17,22 @@ import pyarrow as pa
 from llmpedia.stages import Completion
 from llmpedia.store.run_folder import RunFolder
 
-_COLUMNS = ("text", "finish_reason", "prompt_tokens", "completion_tokens", "error", "cached_tokens", "fallback")
+_COLUMNS = (
+    "text",
+    "finish_reason",
+    "prompt_tokens",
+    "completion_tokens",
+    "error",
+    "cached_tokens",
+    "fallback",
+)
 _ROOM = 128 << 20  # bytes of texts in each process
 
 
 class Answers:
-    """Committed completions of ``runs``; of two with one key, the run named earlier comes first. Failures answer nothing."""
+    """Committed completions of ``runs``; of two with one key, the run named earlier comes first.
+    Failures answer nothing.
+    """
 
     def __init__(self, runs: Sequence[str], room: int = _ROOM) -> None:
         """``room``: bytes of texts kept at most, beside the file that was read last.
@@ -72,7 +83,8 @@ class Answers:
 
     def _completion(self, row: int, key: str) -> Completion | None:
         file = bisect_right(self._starts, row) - 1
-        rows, at = self._texts(file), row - self._starts[file]
+        rows = self._texts(file)
+        at = row - self._starts[file]
         if rows["key"][at].as_py() != key or rows["error"][at].as_py() is not None:
             return None
         return Completion(**{name: rows[name][at].as_py() for name in _COLUMNS})

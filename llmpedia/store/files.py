@@ -1,6 +1,8 @@
-"""A folder on any filesystem that pyarrow opens (local, S3, GCS), with the one guarantee a run needs: atomic writes.
+"""A folder on any filesystem that pyarrow opens (local, S3, GCS), with the one guarantee a run
+needs: atomic writes.
 
-Locally a write is a synced temporary file renamed into place; on an object store one PUT is atomic by itself.
+Locally a write is a synced temporary file renamed into place; on an object store one PUT is atomic
+by itself.
 """
 
 import errno
@@ -34,7 +36,8 @@ class Folder:
             if "://" in self.uri:
                 self._fs, self._root = pafs.FileSystem.from_uri(self.uri)
             else:
-                self._fs, self._root = pafs.LocalFileSystem(), str(Path(self.uri).absolute())
+                self._fs = pafs.LocalFileSystem()
+                self._root = str(Path(self.uri).absolute())
         except (OSError, ValueError) as e:
             raise InputError(
                 f"run folder {self.uri}: cannot be opened ({_first_line(e)}); give a local path or an s3:// or gs:// URI"
@@ -84,7 +87,9 @@ class Folder:
             raise self._unwritable(name, e) from e
 
     def create(self, name: str, data: bytes) -> bool:
-        """Write only if no such file is there; False if there is. Exclusive locally, best effort on an object store."""
+        """Write only if no such file is there; False if there is. Exclusive locally, best effort on
+        an object store.
+        """
         if not self._local:
             if self.exists(name):
                 return False
@@ -120,11 +125,15 @@ class Folder:
         return info.size if info.type == pafs.FileType.File else None
 
     def list(self, name: str, recursive: bool = False) -> list[str]:
-        """Relative paths of the files under a folder, sorted; temporary and hidden ones left out; empty if there is no folder."""
+        """Relative paths of the files under a folder, sorted; temporary and hidden ones left out;
+        empty if there is no folder.
+        """
         selector = pafs.FileSelector(self.path(name), recursive=recursive, allow_not_found=True)
         found = self._fs.get_file_info(selector)
         cut = len(self._root) + 1
-        return sorted(i.path[cut:] for i in found if i.type == pafs.FileType.File and not i.base_name.startswith("."))
+        return sorted(
+            i.path[cut:] for i in found if i.type == pafs.FileType.File and not i.base_name.startswith(".")
+        )
 
     def remove(self, name: str) -> None:
         """Remove a file or a folder with all it holds; nothing if there is none.
@@ -143,12 +152,16 @@ class Folder:
 
 
 def is_passing(uri: str) -> bool:
-    """Whether a folder is in a Ray job's own copy of its working directory, which Ray removes when it needs the space."""
+    """Whether a folder is in a Ray job's own copy of its working directory, which Ray removes when
+    it needs the space.
+    """
     return "://" not in uri and _UNPACKED in Path(uri).absolute().parts
 
 
 def wave_of(name: str) -> int | None:
-    """The wave in a path such as ``tables/entities/wave=00007/part.parquet``; None if it holds none."""
+    """The wave in a path such as ``tables/entities/wave=00007/part.parquet``; None if it holds
+    none.
+    """
     match = re.search(r"wave=(\d+)/", name)
     return int(match.group(1)) if match else None
 

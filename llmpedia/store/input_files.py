@@ -1,4 +1,6 @@
-"""What a user names as a source: a file, a folder or a URI; and the records of JSONL and Parquet files in it."""
+"""What a user names as a source: a file, a folder or a URI; and the records of JSONL and Parquet
+files in it.
+"""
 
 import gzip
 import io
@@ -21,7 +23,9 @@ _COMPRESSION = {".gz": "gzip", ".zst": "zstd", ".dz": "gzip"}
 
 @dataclass(frozen=True)
 class Files:
-    """Files of a source, in order of their paths. ``root``: the folder that their names are told from."""
+    """Files of a source, in order of their paths. ``root``: the folder that their names are told
+    from.
+    """
 
     filesystem: pafs.FileSystem
     root: str
@@ -38,11 +42,16 @@ def open_place(where: str) -> tuple[pafs.FileSystem, str]:
     Raises:
         OSError, ValueError: there is no such filesystem.
     """
-    return pafs.FileSystem.from_uri(where) if "://" in where else (pafs.LocalFileSystem(), str(Path(where).absolute()))
+    return (
+        pafs.FileSystem.from_uri(where)
+        if "://" in where
+        else (pafs.LocalFileSystem(), str(Path(where).absolute()))
+    )
 
 
 def find_files(setting: str, where: str, wanted: Callable[[str], bool], what: str) -> Files:
-    """The file a setting names, or those files of a folder, at any depth, whose path is ``wanted``. ``what``: one of them.
+    """The file a setting names, or those files of a folder, at any depth, whose path is ``wanted``.
+    ``what``: one of them.
 
     Raises:
         InputError: there is nothing of that name.
@@ -70,19 +79,25 @@ def uncompressed(path: str) -> str:
 
 
 def open_bytes(fs: pafs.FileSystem, path: str) -> pa.NativeFile:
-    """A file from its beginning, decompressed as its name says; raises one of :data:`DAMAGE` where it ends too early."""
+    """A file from its beginning, decompressed as its name says; raises one of :data:`DAMAGE` where
+    it ends too early.
+    """
     return fs.open_input_stream(path, compression=_COMPRESSION.get(Path(path).suffix.lower()))
 
 
 def json_records(fs: pafs.FileSystem, path: str) -> Iterator[Any]:
-    """Records of a JSONL file; a line that is no JSON comes as the error, one without anything not at all."""
+    """Records of a JSONL file; a line that is no JSON comes as the error, one without anything not
+    at all.
+    """
     with open_bytes(fs, path) as stream:
         for line in io.BufferedReader(stream):
             if line.strip():
                 yield _record(line)
 
 
-def parquet_batches(fs: pafs.FileSystem, path: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+def parquet_batches(
+    fs: pafs.FileSystem, path: str, columns: Sequence[str] | None = None
+) -> Iterator[pa.RecordBatch]:
     """A Parquet file in batches. ``columns``: only these."""
     with fs.open_input_file(path) as file:
         table = pq.ParquetFile(file, pre_buffer=False)

@@ -1,8 +1,9 @@
 """The journal: every completion is durable before anything is built on it.
 
-``journal/wave=00007/TIME-WRITER.jsonl`` are small immutable pieces: one JSON record a line, and a last line with their count
-and sha256. A piece is written atomically, so one that does not add up was damaged afterwards; it is named, never skipped.
-Pieces go when their wave is committed: the completions table then holds what they held.
+``journal/wave=00007/TIME-WRITER.jsonl`` are small immutable pieces: one JSON record a line, and a
+last line with their count and sha256. A piece is written atomically, so one that does not add up
+was damaged afterwards; it is named, never skipped. Pieces go when their wave is committed: the
+completions table then holds what they held.
 """
 
 import hashlib
@@ -24,7 +25,9 @@ def wave_folder(wave: int) -> str:
 
 
 def completion_record(request: Request, completion: Completion, reused: bool = False) -> Record:
-    """The journal's form of one answered request. ``reused``: another run had been answered it, and nobody was asked."""
+    """The journal's form of one answered request. ``reused``: another run had been answered it, and
+    nobody was asked.
+    """
     record = {
         "key": request.key,
         "stage": request.stage,
@@ -41,7 +44,9 @@ class JournalWriter:
     """Appends pieces for one wave. One writer a process; ``writer`` tells them apart."""
 
     def __init__(self, folder: Folder, wave: int, writer: str) -> None:
-        self._folder, self._wave, self._writer = folder, wave, writer
+        self._folder = folder
+        self._wave = wave
+        self._writer = writer
         self._last = 0
 
     def append(self, records: list[Record]) -> None:
@@ -53,7 +58,9 @@ class JournalWriter:
         self._last = max(self._last + 1, time.time_ns())
         body = "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in records).encode()
         trailer = json.dumps({"records": len(records), "sha256": hashlib.sha256(body).hexdigest()}).encode()
-        self._folder.write(f"{wave_folder(self._wave)}/{self._last:020d}-{self._writer}.jsonl", body + trailer + b"\n")
+        self._folder.write(
+            f"{wave_folder(self._wave)}/{self._last:020d}-{self._writer}.jsonl", body + trailer + b"\n"
+        )
 
 
 def read_piece(folder: Folder, name: str) -> list[Record]:
@@ -67,7 +74,8 @@ def read_piece(folder: Folder, name: str) -> list[Record]:
     body += b"\n" if body else b""
     try:
         trailer = json.loads(last)
-        count, whole = trailer["records"], trailer["sha256"] == hashlib.sha256(body).hexdigest()
+        count = trailer["records"]
+        whole = trailer["sha256"] == hashlib.sha256(body).hexdigest()
     except (ValueError, KeyError, TypeError):
         whole = False
     if not whole:
@@ -77,7 +85,9 @@ def read_piece(folder: Folder, name: str) -> list[Record]:
         )
     records: list[Record] = [json.loads(line) for line in body.splitlines()]
     if len(records) != count:
-        raise InputError(f"{folder.path(name)}: journal piece holds {len(records)} records, not {count}; restore it")
+        raise InputError(
+            f"{folder.path(name)}: journal piece holds {len(records)} records, not {count}; restore it"
+        )
     return records
 
 
@@ -104,7 +114,8 @@ def reused_keys(folder: Folder, wave: int) -> set[str]:
 
 
 def read_batches(folder: Folder, wave: int) -> list[Record]:
-    """Records of a wave's journal that tell of batches (see ``engines.openai_batch``), earliest first.
+    """Records of a wave's journal that tell of batches (see ``engines.openai_batch``), earliest
+    first.
 
     Raises:
         InputError: a piece is torn.

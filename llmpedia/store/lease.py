@@ -1,7 +1,9 @@
-"""One writer a run: ``lease.json`` says who. From its ``with`` to its end is a session, which times of commits are told by.
+"""One writer a run: ``lease.json`` says who. From its ``with`` to its end is a session, which times
+of commits are told by.
 
-A second writer is refused with one line. A lease whose process is gone (same host) or that was not renewed for ``TTL_S``
-(another host) is taken over. The owner checks it again right before every commit.
+A second writer is refused with one line. A lease whose process is gone (same host) or that was not
+renewed for ``TTL_S`` (another host) is taken over. The owner checks it again right before every
+commit.
 """
 
 import json
@@ -17,8 +19,8 @@ from typing import Any, Self
 import psutil
 
 from llmpedia.errors import InputError
-from llmpedia.store.files import Folder
 from llmpedia.store.commit_times import UNTOLD, Machine, Moment
+from llmpedia.store.files import Folder
 
 NAME = "lease.json"
 TTL_S = 120
@@ -51,7 +53,9 @@ class Lease:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._stop.set()
         self._thread.join()
         with suppress(InputError):  # a lease that stays behind is taken over; what ended the run is the news
@@ -64,7 +68,9 @@ class Lease:
         holder = read_lease(self._folder)
         if not holder or holder["owner"] != self._owner:
             who = f"pid {holder['pid']} on {holder['host']}" if holder else "nobody"
-            raise InputError(f"{self._folder.path(NAME)}: the lease was lost to {who}; nothing was committed; stop one writer")
+            raise InputError(
+                f"{self._folder.path(NAME)}: the lease was lost to {who}; nothing was committed; stop one writer"
+            )
 
     def moment(self) -> Moment:
         """Now, in this session."""
@@ -97,7 +103,11 @@ def read_lease(folder: Folder) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except ValueError:
-        return None if folder.size(NAME) == 0 else {"owner": "", "pid": 0, "host": "", "started": 0, "renewed": 0}
+        return (
+            None
+            if folder.size(NAME) == 0
+            else {"owner": "", "pid": 0, "host": "", "started": 0, "renewed": 0}
+        )
     return data
 
 

@@ -1,7 +1,9 @@
-"""A run is a folder: ``run.yaml`` once, then one atomic manifest a wave, and the tables each manifest names.
+"""A run is a folder: ``run.yaml`` once, then one atomic manifest a wave, and the tables each
+manifest names.
 
-A wave's tables become visible by its manifest alone, written last. Readers see committed waves only. Every manifest holds its
-own sha256 and its predecessor's, so that a lost or altered one is found on opening, never taken for a shorter run.
+A wave's tables become visible by its manifest alone, written last. Readers see committed waves
+only. Every manifest holds its own sha256 and its predecessor's, so that a lost or altered one is
+found on opening, never taken for a shorter run.
 """
 
 import hashlib
@@ -17,9 +19,9 @@ import yaml
 
 from llmpedia.errors import InputError
 from llmpedia.store import journal
+from llmpedia.store.commit_times import write_moment
 from llmpedia.store.files import Folder, wave_of
 from llmpedia.store.lease import Lease
-from llmpedia.store.commit_times import write_moment
 from llmpedia.tables import TABLES
 
 FORMAT = 1
@@ -29,7 +31,9 @@ _GROUP_BYTES = 2 << 20
 
 @dataclass(frozen=True)
 class TableFile:
-    """One table of one wave. ``content``: sha256 of the rows as an Arrow stream, whatever the Parquet writer."""
+    """One table of one wave. ``content``: sha256 of the rows as an Arrow stream, whatever the
+    Parquet writer.
+    """
 
     table: str
     name: str
@@ -65,7 +69,13 @@ class Manifest:
 
     def _data(self) -> dict[str, Any]:
         files = [f.__dict__ for f in self.files]
-        return {"format": FORMAT, "wave": self.wave, "previous": self.previous, "facts": dict(self.facts), "files": files}
+        return {
+            "format": FORMAT,
+            "wave": self.wave,
+            "previous": self.previous,
+            "facts": dict(self.facts),
+            "files": files,
+        }
 
     @classmethod
     def loads(cls, raw: bytes, path: str) -> Self:
@@ -77,12 +87,20 @@ class Manifest:
         try:
             data = json.loads(raw)
             if data["format"] != FORMAT:
-                raise InputError(f"{path}: format {data['format']}, this version reads {FORMAT}; use the version that wrote it")
+                raise InputError(
+                    f"{path}: format {data['format']}, this version reads {FORMAT}; use the version that wrote it"
+                )
             made = cls(
-                data["wave"], data["previous"], data["facts"], tuple(TableFile(**f) for f in data["files"]), data["sha256"]
+                data["wave"],
+                data["previous"],
+                data["facts"],
+                tuple(TableFile(**f) for f in data["files"]),
+                data["sha256"],
             )
         except (ValueError, KeyError, TypeError) as e:
-            raise InputError(f"{path}: manifest is not readable ({type(e).__name__}: {e}); restore it from a copy") from e
+            raise InputError(
+                f"{path}: manifest is not readable ({type(e).__name__}: {e}); restore it from a copy"
+            ) from e
         if made.digest() != made.sha256:
             raise InputError(
                 f"{path}: manifest has a wrong checksum; it was altered after it was written; restore it from a copy"
@@ -117,7 +135,9 @@ class RunFolder:
         run = cls(uri)
         if not run.folder.exists(RUN_FILE):
             inside = (
-                f"one of {uri.rstrip('/')}/models/" if run.folder.exists("models") else "the folder of a run, such as runs/demo"
+                f"one of {uri.rstrip('/')}/models/"
+                if run.folder.exists("models")
+                else "the folder of a run, such as runs/demo"
             )
             raise InputError(f"{uri}: no {RUN_FILE} there; give {inside}")
         run.refresh()
@@ -135,9 +155,13 @@ class RunFolder:
         if begun and run.folder.exists(RUN_FILE):
             _same_run(run.description(), description, uri)
         elif begun:
-            raise InputError(f"{uri}: holds files but no {RUN_FILE}; choose an empty folder, or restore {RUN_FILE}")
+            raise InputError(
+                f"{uri}: holds files but no {RUN_FILE}; choose an empty folder, or restore {RUN_FILE}"
+            )
         else:
-            run.folder.write(RUN_FILE, yaml.safe_dump(description, sort_keys=False, allow_unicode=True).encode())
+            run.folder.write(
+                RUN_FILE, yaml.safe_dump(description, sort_keys=False, allow_unicode=True).encode()
+            )
         run.refresh()
         return run
 
@@ -147,7 +171,9 @@ class RunFolder:
             data: dict[str, Any] = yaml.safe_load(self.folder.read(RUN_FILE))
             return {"identity_hash": data["identity_hash"], **data}
         except (yaml.YAMLError, TypeError, KeyError) as e:
-            raise InputError(f"{self.folder.path(RUN_FILE)}: damaged ({type(e).__name__}); restore it from a copy") from e
+            raise InputError(
+                f"{self.folder.path(RUN_FILE)}: damaged ({type(e).__name__}); restore it from a copy"
+            ) from e
 
     def refresh(self) -> None:
         """Read manifests committed since the last look.
@@ -155,33 +181,44 @@ class RunFolder:
         Raises:
             InputError: one is damaged or missing.
         """
-        # In this order: whatever lies here now has its manifest by the time that waves are listed, or still has a journal.
+        # In this order: whatever lies here now has its manifest by the time that waves are listed,
+        # or still has a journal.
         tables = self.folder.list("tables", recursive=True)
         journaled = journal.waves_with_pieces(self.folder)
         names = self.folder.list("waves")
         for wave in range(len(self.manifests), len(names)):
             path = manifest_name(wave)
             if path not in names:
-                raise InputError(f"{self.folder.path(path)}: missing, though later waves are there; restore it from a copy")
+                raise InputError(
+                    f"{self.folder.path(path)}: missing, though later waves are there; restore it from a copy"
+                )
             manifest = Manifest.loads(self.folder.read(path), self.folder.path(path))
             previous = self.manifests[-1].sha256 if self.manifests else ""
             if manifest.previous != previous or manifest.wave != wave:
-                raise InputError(f"{self.folder.path(path)}: does not follow the manifest before it; restore the right one")
+                raise InputError(
+                    f"{self.folder.path(path)}: does not follow the manifest before it; restore the right one"
+                )
             self.manifests.append(manifest)
         for name in tables:
             wave = wave_of(name) or 0
             answered = name.startswith("tables/completions/") and wave not in journaled
             if wave > len(self.manifests) or (wave == len(self.manifests) and answered):
                 path = self.folder.path(manifest_name(wave))
-                raise InputError(f"{path}: manifest missing, though its wave's tables are there; restore it from a copy")
+                raise InputError(
+                    f"{path}: manifest missing, though its wave's tables are there; restore it from a copy"
+                )
 
     def uncommitted(self) -> list[str]:
-        """Table files that no manifest names: what a commit cut short has left. The next commit overwrites them."""
+        """Table files that no manifest names: what a commit cut short has left. The next commit
+        overwrites them.
+        """
         named = {f.name for m in self.manifests for f in m.files}
         return [n for n in self.folder.list("tables", recursive=True) if n not in named]
 
     def clean(self) -> None:
-        """Remove what a crash left behind: uncommitted tables and journals of committed waves. Only for the lease's owner."""
+        """Remove what a crash left behind: uncommitted tables and journals of committed waves. Only
+        for the lease's owner.
+        """
         for name in self.uncommitted():
             self.folder.remove(name)
         for wave in journal.waves_with_pieces(self.folder):
@@ -196,7 +233,11 @@ class RunFolder:
         """
         wave = len(self.manifests)
         lease.check()
-        files = [self._write_table(name, wave, tables[name]) for name in TABLES if name in tables and tables[name].num_rows]
+        files = [
+            self._write_table(name, wave, tables[name])
+            for name in TABLES
+            if name in tables and tables[name].num_rows
+        ]
         previous = self.manifests[-1].sha256 if self.manifests else ""
         manifest = Manifest.make(wave, previous, facts, files)
         lease.check()
@@ -210,9 +251,13 @@ class RunFolder:
         name = table_name(table, wave)
         data = parquet_bytes(rows)
         self.folder.write(name, data)
-        return TableFile(table, name, rows.num_rows, len(data), hashlib.sha256(data).hexdigest(), content_hash(data))
+        return TableFile(
+            table, name, rows.num_rows, len(data), hashlib.sha256(data).hexdigest(), content_hash(data)
+        )
 
-    def read(self, table: str, waves: Iterable[int] | None = None, columns: list[str] | None = None) -> pa.Table:
+    def read(
+        self, table: str, waves: Iterable[int] | None = None, columns: list[str] | None = None
+    ) -> pa.Table:
         """Committed rows of a table in commit order, with a ``wave`` column.
 
         Raises:
@@ -225,7 +270,9 @@ class RunFolder:
             for file in self.manifests[wave].files:
                 if file.table == table:
                     rows = _widened(self._read_file(file, columns), schema)
-                    parts.append(rows.append_column("wave", pa.array([wave] * rows.num_rows, pa.int32())).cast(schema))
+                    parts.append(
+                        rows.append_column("wave", pa.array([wave] * rows.num_rows, pa.int32())).cast(schema)
+                    )
         return pa.concat_tables(parts)
 
     def _read_file(self, file: TableFile, columns: list[str] | None) -> pa.Table:
@@ -237,7 +284,9 @@ class RunFolder:
         except (pa.ArrowException, OSError) as e:
             raise InputError(f"{path}: damaged ({type(e).__name__}); restore it from a copy") from e
         if rows.num_rows != file.rows:
-            raise InputError(f"{path}: holds {rows.num_rows} rows, its manifest says {file.rows}; restore it from a copy")
+            raise InputError(
+                f"{path}: holds {rows.num_rows} rows, its manifest says {file.rows}; restore it from a copy"
+            )
         return rows
 
     def _columns(self, name: str, columns: list[str]) -> pa.Table:
@@ -247,7 +296,9 @@ class RunFolder:
             return there.read([c for c in columns if c in there.schema_arrow.names], use_threads=False)
 
     def fingerprint(self) -> str:
-        """sha256 (hex) over the committed content in order; equal for two runs from the same completions."""
+        """sha256 (hex) over the committed content in order; equal for two runs from the same
+        completions.
+        """
         whole = hashlib.sha256()
         for manifest in self.manifests:
             for file in manifest.files:
@@ -276,7 +327,8 @@ def table_name(table: str, wave: int) -> str:
 def parquet_bytes(rows: pa.Table) -> bytes:
     """The table as a Parquet file."""
     sink = io.BytesIO()
-    # Groups of some MB, so that who wants the rows of one subject need not decode a wave of thousands.
+    # Groups of some MB, so that who wants the rows of one subject need not decode a wave of
+    # thousands.
     group = max(256, rows.num_rows * _GROUP_BYTES // max(1, rows.nbytes))
     pq.write_table(rows, sink, compression="zstd", row_group_size=min(group, 1 << 20))
     return sink.getvalue()
@@ -285,7 +337,8 @@ def parquet_bytes(rows: pa.Table) -> bytes:
 def parquet_rows(data: bytes, columns: list[str] | None = None) -> pa.Table:
     """The rows of a Parquet file.
 
-    Without pyarrow's thread pools: once started, they make about one interpreter in twenty abort as it exits.
+    Without pyarrow's thread pools: once started, they make about one interpreter in twenty abort as
+    it exits.
     """
     return pq.ParquetFile(pa.BufferReader(data), pre_buffer=False).read(columns=columns, use_threads=False)
 
@@ -303,7 +356,9 @@ def content_hash(data: bytes) -> str:
 def _same_run(there: dict[str, Any], here: dict[str, Any], uri: str) -> None:
     if there["identity_hash"] != here["identity_hash"]:
         changed = _first_difference(there.get("identity", {}), here["identity"], "")
-        raise InputError(f"{uri}: is a run of other settings ({changed}); give another folder, or the settings in its {RUN_FILE}")
+        raise InputError(
+            f"{uri}: is a run of other settings ({changed}); give another folder, or the settings in its {RUN_FILE}"
+        )
     if there.get("seeds") != here["seeds"]:
         raise InputError(f"{uri}: its seed titles differ from the ones given now; give another folder")
     for name, sha in here["prompts"].items():

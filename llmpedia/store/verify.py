@@ -1,4 +1,6 @@
-"""``llmpedia verify``: a fsck for runs. Proves, wave by wave, that nothing was lost, doubled or left without its source."""
+"""``llmpedia verify``: a fsck for runs. Proves, wave by wave, that nothing was lost, doubled or
+left without its source.
+"""
 
 import hashlib
 from collections import Counter
@@ -47,7 +49,8 @@ class _State:
 
 def verify(run: RunFolder) -> Report:
     """Check all of a run. Reads every file; memory holds the keys and one wave."""
-    report, state = Report(), _State(run.description().get("kind") == IMPORTED)
+    report = Report()
+    state = _State(run.description().get("kind") == IMPORTED)
     for manifest in run.manifests:
         if check_files(run, manifest, report):
             rows = {t: run.read(t, [manifest.wave]).to_pylist() for t in _TABLES_READ}
@@ -61,17 +64,23 @@ def verify(run: RunFolder) -> Report:
 def check_rest(run: RunFolder, report: Report) -> None:
     """Note what lies in the folder beside the commits."""
     report.checked["waves"] = len(run.manifests)
-    report.notes += [f"uncommitted file {n} (a commit was cut short; the next start removes it)" for n in run.uncommitted()]
+    report.notes += [
+        f"uncommitted file {n} (a commit was cut short; the next start removes it)" for n in run.uncommitted()
+    ]
     for wave in journal.waves_with_pieces(run.folder):
         if wave > run.last_wave:
-            report.notes.append(f"wave {wave} is under way: {len(journal.read_wave(run.folder, wave))} answers in its journal")
+            report.notes.append(
+                f"wave {wave} is under way: {len(journal.read_wave(run.folder, wave))} answers in its journal"
+            )
 
 
 _TABLES_READ = ("entities", "subjects", "articles", "candidates", "aliases", "completions", "imports")
 
 
 def check_files(run: RunFolder, manifest: Manifest, report: Report) -> bool:
-    """Whether every file of a commit is there and holds what its manifest says; findings go to ``report``."""
+    """Whether every file of a commit is there and holds what its manifest says; findings go to
+    ``report``.
+    """
     before = len(report.findings)
     for file in manifest.files:
         path = run.folder.path(file.name)
@@ -84,7 +93,9 @@ def check_files(run: RunFolder, manifest: Manifest, report: Report) -> bool:
             report.need(False, f"{path}: wrong checksum; the file was altered after its commit")
             continue
         rows = parquet_rows(raw)
-        report.need(rows.num_rows == file.rows, f"{path}: {rows.num_rows} rows, its manifest says {file.rows}")
+        report.need(
+            rows.num_rows == file.rows, f"{path}: {rows.num_rows} rows, its manifest says {file.rows}"
+        )
         report.need(content_hash(raw) == file.content, f"{path}: content differs from what its manifest says")
         report.checked["files"] += 1
     return len(report.findings) == before
@@ -96,21 +107,26 @@ def _entities(manifest: Manifest, rows: dict[str, list[Row]], state: _State, rep
         n = row["entity_id"]
         report.need(n == len(state.hops), f"{at}: entity {n} where {len(state.hops)} is next")
         report.need(
-            row["key"] not in state.keys, f"{at}: entity {n} {row['name']!r} has the key of entity {state.keys.get(row['key'])}"
+            row["key"] not in state.keys,
+            f"{at}: entity {n} {row['name']!r} has the key of entity {state.keys.get(row['key'])}",
         )
         parent = row["parent_id"]
         known = parent is None or parent < len(state.hops)
         report.need(known, f"{at}: entity {n} has parent {parent}, which is not there")
         want = 0 if parent is None else state.hops[parent] + 1 if known else row["hop"]
-        report.need(row["hop"] == want, f"{at}: entity {n} is at hop {row['hop']}, its parent's plus 1 is {want}")
+        report.need(
+            row["hop"] == want, f"{at}: entity {n} is at hop {row['hop']}, its parent's plus 1 is {want}"
+        )
         state.hops.append(row["hop"])
         state.keys[row["key"]] = n
     for row in rows["aliases"]:
         report.need(
-            row["key"] not in state.keys, f"{at}: alias {row['name']!r} has the key of entity {state.keys.get(row['key'])}"
+            row["key"] not in state.keys,
+            f"{at}: alias {row['name']!r} has the key of entity {state.keys.get(row['key'])}",
         )
         report.need(
-            row["entity_id"] < len(state.hops), f"{at}: alias {row['name']!r} names entity {row['entity_id']}, which is not there"
+            row["entity_id"] < len(state.hops),
+            f"{at}: alias {row['name']!r} names entity {row['entity_id']}, which is not there",
         )
         state.keys[row["key"]] = row["entity_id"]
 
@@ -127,32 +143,44 @@ def _subjects(manifest: Manifest, rows: dict[str, list[Row]], state: _State, rep
         report.need(hop is not None, f"{at}: subject {n} is no entity")
         report.need(row["hop"] == hop, f"{at}: subject {n} is at hop {row['hop']}, its entity is at {hop}")
         report.need(
-            per_parent[n] == row["candidates"], f"{at}: subject {n} has {per_parent[n]} candidates, not {row['candidates']}"
+            per_parent[n] == row["candidates"],
+            f"{at}: subject {n} has {per_parent[n]} candidates, not {row['candidates']}",
         )
         if row["visit"] == "generate":
             # what could not be read is read anew when an import is started once more
             before = state.written if state.imported else state.visited
             report.need(n not in before, f"{at}: subject {n} {row['name']!r} was generated twice")
             report.need(
-                (row["error"] is None) == (n in written), f"{at}: subject {n} has neither an article nor an error, or both"
+                (row["error"] is None) == (n in written),
+                f"{at}: subject {n} has neither an article nor an error, or both",
             )
             state.visited.add(n)
         else:
             report.need(n in state.written, f"{at}: subject {n} is expanded without an article")
     strangers = {c for c in per_parent if c is not None} - {s["subject_id"] for s in rows["subjects"]}
-    report.need(not strangers, f"{at}: candidates of subjects {sorted(strangers)[:3]}, which are not in the wave")
+    report.need(
+        not strangers, f"{at}: candidates of subjects {sorted(strangers)[:3]}, which are not in the wave"
+    )
 
 
 def _articles(manifest: Manifest, rows: dict[str, list[Row]], state: _State, report: Report) -> None:
     keys = {c["key"] for c in rows["completions"]}
     for row in rows["articles"]:
         n = row["subject_id"]
-        report.need(n in state.visited, f"wave {manifest.wave}: article {n} {row['name']!r} belongs to no subject generated")
-        report.need(n not in state.written, f"wave {manifest.wave}: subject {n} {row['name']!r} has two articles")
+        report.need(
+            n in state.visited,
+            f"wave {manifest.wave}: article {n} {row['name']!r} belongs to no subject generated",
+        )
+        report.need(
+            n not in state.written, f"wave {manifest.wave}: subject {n} {row['name']!r} has two articles"
+        )
         state.written.add(n)
         if not state.imported:
             for column in ("completion", "outline_completion"):
-                report.need(row[column] in keys, f"wave {manifest.wave}: article {n} has no {column} in the completions")
+                report.need(
+                    row[column] in keys,
+                    f"wave {manifest.wave}: article {n} has no {column} in the completions",
+                )
     if state.imported:
         _imports(manifest, rows, report)
 
@@ -167,7 +195,9 @@ def _imports(manifest: Manifest, rows: dict[str, list[Row]], report: Report) -> 
         named = row["completion"] is None and row["outline_completion"] is None
         report.need(named, f"{at}: article {n} names a completion, though it was imported")
         report.need(sources.pop(n, 0) == 1, f"{at}: article {n} has not one source in the imports")
-    report.need(not sources, f"{at}: imports of subjects {sorted(sources)[:3]}, which have no article in the wave")
+    report.need(
+        not sources, f"{at}: imports of subjects {sorted(sources)[:3]}, which have no article in the wave"
+    )
 
 
 def _candidates(manifest: Manifest, rows: dict[str, list[Row]], state: _State, report: Report) -> None:
@@ -175,26 +205,33 @@ def _candidates(manifest: Manifest, rows: dict[str, list[Row]], state: _State, r
     keys = {c["key"] for c in rows["completions"]}
     seen: set[tuple[int | None, str]] = set()
     for row in rows["candidates"]:
-        n, fate = row["candidate_id"], row["fate"]
+        n = row["candidate_id"]
+        fate = row["fate"]
         report.need(n == state.candidates, f"{at}: candidate {n} where {state.candidates} is next")
         state.candidates += 1
         if row["parent_id"] is not None:
             pair = (row["parent_id"], row["key"])
-            report.need(pair not in seen, f"{at}: candidate {n} {row['name']!r} is doubled in subject {row['parent_id']}")
+            report.need(
+                pair not in seen,
+                f"{at}: candidate {n} {row['name']!r} is doubled in subject {row['parent_id']}",
+            )
             seen.add(pair)
         report.need(fate in set(Fate), f"{at}: candidate {n} has no fate ({fate!r})")
         report.need(
-            (row["entity_id"] is not None) == (fate in _NAMES_ENTITY), f"{at}: candidate {n} ({fate}) and its entity do not agree"
+            (row["entity_id"] is not None) == (fate in _NAMES_ENTITY),
+            f"{at}: candidate {n} ({fate}) and its entity do not agree",
         )
         if fate in _NAMES_ENTITY and fate != Fate.DUPLICATE:
             known = state.keys.get(row["key"])
             report.need(
-                known == row["entity_id"], f"{at}: candidate {n} ({fate}) has a key of entity {known}, not {row['entity_id']}"
+                known == row["entity_id"],
+                f"{at}: candidate {n} ({fate}) has a key of entity {known}, not {row['entity_id']}",
             )
         report.need(not _unasked(row), f"{at}: candidate {n} ({fate}) has no completion that decided it")
         for column in ("ner_completion", "arbitration_completion"):
             report.need(
-                row[column] is None or row[column] in keys, f"{at}: candidate {n}: its {column} is not in the completions"
+                row[column] is None or row[column] in keys,
+                f"{at}: candidate {n}: its {column} is not in the completions",
             )
 
 
@@ -232,6 +269,8 @@ def imbalances(counts: dict[str, Any], rows: dict[str, list[Row]]) -> Iterator[s
     for left, a, right, b in pairs:
         if a != b:
             yield f"{left} {a} is not {right} {b}"
-    strange = {a["key"] for a in rows["aliases"]} - {c["key"] for c in rows["candidates"] if c["fate"] == Fate.DUPLICATE}
+    strange = {a["key"] for a in rows["aliases"]} - {
+        c["key"] for c in rows["candidates"] if c["fate"] == Fate.DUPLICATE
+    }
     if strange:
         yield f"aliases {sorted(strange)[:3]} come from no duplicate candidate"

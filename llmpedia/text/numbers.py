@@ -1,8 +1,9 @@
-"""Numbers and dates as texts write them: in digits, in words, in Roman numerals, with months in five languages.
+"""Numbers and dates as texts write them: in digits, in words, in Roman numerals, with months in
+five languages.
 
-Words of numbers are read by ``text2num``, which knows them in English, German, French, Spanish and Italian; a text with one of
-the common English words is read as English alone, since "once" is eleven in Spanish. What is not read: fractions in words, and
-calendars other than the Christian one.
+Words of numbers are read by ``text2num``, which knows them in English, German, French, Spanish and
+Italian; a text with one of the common English words is read as English alone, since "once" is
+eleven in Spanish. What is not read: fractions in words, and calendars other than the Christian one.
 """
 
 import re
@@ -17,7 +18,8 @@ T = TypeVar("T")
 _LANGUAGES = ("en", "de", "fr", "es", "it")
 _ENGLISH = re.compile(r"\b(?:the|of|what|which|who|whom|whose|when|where|how|did|does)\b", re.I)
 
-# Month -> its names in the five languages without accents; the short ones count beside a day or a year only.
+# Month -> its names in the five languages without accents; the short ones count beside a day or a
+# year only.
 _LONG = (
     "january januar janner janvier enero gennaio",
     "february februar fevrier febrero febbraio",
@@ -34,7 +36,9 @@ _LONG = (
 )
 _SHORT = ("jan", "feb", "mar", "apr", "", "jun", "jul", "aug", "sep sept", "oct okt", "nov", "dec dez")
 _MONTHS = {name: n for names in (_LONG, _SHORT) for n, line in enumerate(names, 1) for name in line.split()}
-_WORDS_TOO = frozenset({"may", "march", "mars", "mai", "mayo", "august", "april", "june"})  # of other meanings, names among them
+_WORDS_TOO = frozenset(
+    {"may", "march", "mars", "mai", "mayo", "august", "april", "june"}
+)  # of other meanings, names among them
 _M = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _OF = r"(?:of\s+|de\s+|del\s+|di\s+)?"
 _DAY = r"(?P<d>\d{1,2})(?:st|nd|rd|th|er|\.|º)?"
@@ -50,13 +54,20 @@ _DATES = tuple(
     )
 )
 _ALONE = re.compile(
-    rf"(?:\b(?P<cue>in|of|early|late|mid|by|since|until|before|after|during|im|en|de|di)\s+)?\b(?P<m>{_M})\b", re.I
+    rf"(?:\b(?P<cue>in|of|early|late|mid|by|since|until|before|after|during|im|en|de|di)\s+)?\b(?P<m>{_M})\b",
+    re.I,
 )
 
-_TENS = {name: n for n, name in enumerate("twenties thirties forties fifties sixties seventies eighties nineties".split(), 2)}
+_TENS = {
+    name: n
+    for n, name in enumerate(
+        "twenties thirties forties fifties sixties seventies eighties nineties".split(), 2
+    )
+}
 _DECADE = re.compile(rf"\b(\d{{2,3}})0['’]?s\b|\b(\d{{1,2}}) ({'|'.join(_TENS)})\b", re.I)
 _CENTURY = re.compile(
-    r"\b(\d{1,2})(?:st|nd|rd|th|\.|e|eme)?[\s-]+(?:century|centuries|jahrhunderts?|siecles?|secolo)\b|\bsiglo\s+(\d{1,2})\b", re.I
+    r"\b(\d{1,2})(?:st|nd|rd|th|\.|e|eme)?[\s-]+(?:century|centuries|jahrhunderts?|siecles?|secolo)\b|\bsiglo\s+(\d{1,2})\b",
+    re.I,
 )
 _ORDINAL = re.compile(r"\b(\d{1,6})(?:st|nd|rd|th)\b")
 _ROMAN = re.compile(
@@ -80,7 +91,9 @@ _NUMBER = re.compile(
     rf"(?P<n>\d{{1,3}}(?:{_GROUP}\d{{3}})+(?:\.\d+)?(?!\d)|\d+(?:[.,]\d+)?)(?:\s*(?P<scale>{'|'.join(_SCALES)})\b)?",
     re.I,
 )
-_ONE = re.compile(r"\b(which|the|this|that|each|every|any|no|some|only|another|or)\s+one\b|(?<!ty )\bone(?=\s+of\b)", re.I)
+_ONE = re.compile(
+    r"\b(which|the|this|that|each|every|any|no|some|only|another|or)\s+one\b|(?<!ty )\bone(?=\s+of\b)", re.I
+)
 _DOZEN = re.compile(r"\b(half a )?(?<!\d )dozen\b", re.I)
 _SPOKEN_YEAR = re.compile(r"\b(1[1-9]|20) (?:(?:oh?) ([1-9])|([1-9]\d))\b(?!:|[.,]?\d)")
 
@@ -96,7 +109,8 @@ class Date:
 
 @dataclass(frozen=True)
 class Figures:
-    """What a text tells in numbers. ``numbers``: quantities and bare years; ``decades``: 187 for the 1870s.
+    """What a text tells in numbers. ``numbers``: quantities and bare years; ``decades``: 187 for
+    the 1870s.
 
     ``words``: the text without any of it, and without accents.
     """
@@ -139,7 +153,9 @@ def figures(text: str, languages: tuple[str, ...]) -> Figures:
 
 
 def without_accents(text: str) -> str:
-    """The text in compatibility form without combining marks of Latin, Greek and Cyrillic letters, and with a dot on every i."""
+    """The text in compatibility form without combining marks of Latin, Greek and Cyrillic letters,
+    and with a dot on every i.
+    """
     bare = "".join(c for c in unicodedata.normalize("NFKD", text) if not "\u0300" <= c <= "\u036f")
     return bare.replace("\u0131", "i")  # which a pattern that knows no case takes for an i
 
@@ -154,7 +170,9 @@ def _read(text: str, language: str) -> Figures:
     centuries = left.take(_CENTURY, lambda m: [int(m[1] or m[2])])
     ordinals = left.take(_ORDINAL, lambda m: [int(m[1])])
     numbers = left.take(_NUMBER, _numbers)
-    dates += left.take(_ALONE, lambda m: [Date(month=_MONTHS[m["m"].lower()])] if _is_month(m, left.text) else [])
+    dates += left.take(
+        _ALONE, lambda m: [Date(month=_MONTHS[m["m"].lower()])] if _is_month(m, left.text) else []
+    )
     return Figures(
         numbers=frozenset(numbers),
         dates=frozenset(dates),
@@ -166,7 +184,9 @@ def _read(text: str, language: str) -> Figures:
 
 
 class _Left:
-    """A text out of which what has been read is taken, so that the day of a date is not a number once more."""
+    """A text out of which what has been read is taken, so that the day of a date is not a number
+    once more.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -195,7 +215,9 @@ def _in_digits(text: str, language: str) -> str:
     written = set(_SPOKEN_YEAR.findall(text))
     digits: str = alpha2digit(text, language, threshold=0.0)
     digits = _DOZEN.sub(lambda m: "6" if m[1] else "12", digits)
-    return _SPOKEN_YEAR.sub(lambda m: m.group() if m.groups("") in written else m[1] + (m[3] or f"0{m[2]}"), digits)
+    return _SPOKEN_YEAR.sub(
+        lambda m: m.group() if m.groups("") in written else m[1] + (m[3] or f"0{m[2]}"), digits
+    )
 
 
 def _roman(letters: str) -> int:
@@ -206,9 +228,11 @@ def _roman(letters: str) -> int:
 def _dates(match: re.Match[str]) -> set[Date]:
     """The dates that a match may mean; none where it cannot be one."""
     told = match.groupdict()
-    year, day = int(told["y"] or 0), int(told.get("d") or 0)
+    year = int(told["y"] or 0)
+    day = int(told.get("d") or 0)
     if "first" in told:
-        a, b = int(told["first"]), int(told["second"])
+        a = int(told["first"])
+        b = int(told["second"])
         pairs = {(a, b), (b, a)}
     else:
         pairs = {(int(told["n"]) if "n" in told else _MONTHS[told["m"].lower()], day)}
@@ -216,7 +240,9 @@ def _dates(match: re.Match[str]) -> set[Date]:
 
 
 def _is_month(match: re.Match[str], text: str) -> bool:
-    """Whether a month's name without day and year is one; "may" is a verb, and May a name, more often."""
+    """Whether a month's name without day and year is one; "may" is a verb, and May a name, more
+    often.
+    """
     name = match["m"]
     if name.lower() not in _WORDS_TOO:
         return name.lower() in " ".join(_LONG).split()
@@ -224,7 +250,8 @@ def _is_month(match: re.Match[str], text: str) -> bool:
 
 
 def _numbers(match: re.Match[str]) -> set[Decimal]:
-    digits, scale = match["n"], match["scale"]
+    digits = match["n"]
+    scale = match["scale"]
     size = next(s for names, s in _SCALE_OF.items() if names.fullmatch(scale)) if scale else 1
     plain = re.sub(rf"(?<=\d){_GROUP}(?=\d{{3}}(?!\d))", "", digits).replace(",", ".")
     found = {Decimal(plain)}

@@ -1,7 +1,8 @@
 """Long pages against claims: the passages of one page that bear on its claims, within a budget.
 
-Any part of a page can be reached, its end and its tables too, and no claim starves: passages are taken claim by claim in
-turn. Relevance is BM25 (Robertson and Zaragoza 2009, with k1 = 1.2 and b = 0.75) over the passages of this page alone.
+Any part of a page can be reached, its end and its tables too, and no claim starves: passages are
+taken claim by claim in turn. Relevance is BM25 (Robertson and Zaragoza 2009, with k1 = 1.2 and b =
+0.75) over the passages of this page alone.
 """
 
 import math
@@ -14,20 +15,27 @@ from itertools import pairwise
 
 MARK = "\n[...]\n"
 
-# A passage may take this part of the budget, so that the lead, which is always in, never shuts out the rest.
+# A passage may take this part of the budget, so that the lead, which is always in, never shuts out
+# the rest.
 _SHARE = 4
-_K1, _B = 1.2, 0.75
-# Scripts in which not every word is set apart by spaces: kana, Han, Hangul, Thai, Lao, Myanmar, Khmer.
+_K1 = 1.2
+_B = 0.75
+# Scripts in which not every word is set apart by spaces: kana, Han, Hangul, Thai, Lao, Myanmar,
+# Khmer.
 _DENSE = (
     "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff\uac00-\ud7af"
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 )
 _MARKS = r"!-/:-@\[-`{-~\u00a0-\u00bf\u2000-\u206f\u3000-\u303f\uff00-\uff0f\uff1a-\uff20"
 _WORD = re.compile(rf"[{_DENSE}]{{1,2}}|[^\s{_DENSE}]+")
-# Runs without spaces and punctuation, as "\w+" would part Indic words at their vowel signs. Group 1: a number, group 2: dense.
+# Runs without spaces and punctuation, as "\w+" would part Indic words at their vowel signs. Group
+# 1: a number, group 2: dense.
 _TOKEN = re.compile(rf"(\d+(?:[.,]\d+)*)|([{_DENSE}]+)|[^\s\d{_DENSE}{_MARKS}]+")
-# A heading, with its marks or as a short line of its own that is no sentence, item, row or "name: value".
-_HEADING = re.compile(r"\s*(?:(={1,6})[^\n]*\1|(?<![^\n])[^\s|:\-•*][^\n\t|:]{0,60}(?<![\s.!?,;。]))[ \t]*\n\s*")
+# A heading, with its marks or as a short line of its own that is no sentence, item, row or "name:
+# value".
+_HEADING = re.compile(
+    r"\s*(?:(={1,6})[^\n]*\1|(?<![^\n])[^\s|:\-•*][^\n\t|:]{0,60}(?<![\s.!?,;。]))[ \t]*\n\s*"
+)
 _HEADING_CHARS = 200
 # Where a text may be cut, best first: at the ends of paragraphs, lines, sentences, words.
 _CUTS = (
@@ -48,12 +56,14 @@ class Passage:
 
 
 def select_passages(text: str, claims: Sequence[str], budget_chars: int, passage_words: int) -> list[Passage]:
-    """The passages of a page to judge its claims by, in page order; rendered they are at most ``budget_chars`` long.
+    """The passages of a page to judge its claims by, in page order; rendered they are at most
+    ``budget_chars`` long.
 
-    The first passage (lead, infobox) is always in. Then come, claim by claim in turn, each claim's most relevant passage, its
-    second, and so on; what is left of the budget is filled in page order. A passage holds about ``passage_words`` words (two
-    characters count as one where a script has no spaces) and at most a quarter of the budget. A text within the budget comes
-    back whole, as one passage.
+    The first passage (lead, infobox) is always in. Then come, claim by claim in turn, each claim's
+    most relevant passage, its second, and so on; what is left of the budget is filled in page
+    order. A passage holds about ``passage_words`` words (two characters count as one where a script
+    has no spaces) and at most a quarter of the budget. A text within the budget comes back whole,
+    as one passage.
     """
     if len(text) <= budget_chars:
         return [Passage(0, len(text), text)]
@@ -84,12 +94,15 @@ class _Chosen:
     """The passages taken so far, and what they leave of the budget once rendered."""
 
     def __init__(self, passages: list[Passage], budget_chars: int) -> None:
-        self._all, self._left = passages, budget_chars
+        self._all = passages
+        self._left = budget_chars
         self._in: set[int] = set()
         self.take(0)
 
     def take(self, i: int) -> None:
-        """Take a passage if it fits. It brings a mark where it stands apart, and spares one where it closes a gap."""
+        """Take a passage if it fits. It brings a mark where it stands apart, and spares one where
+        it closes a gap.
+        """
         if i in self._in:
             return
         marks = (i > 0 and i - 1 not in self._in) - (i + 1 in self._in)
@@ -103,20 +116,24 @@ class _Chosen:
 
 
 def cut_passages(text: str, passage_words: int, max_chars: int) -> list[Passage]:
-    """The whole text in passages that follow each other without a gap, none longer than ``max_chars``.
+    """The whole text in passages that follow each other without a gap, none longer than
+    ``max_chars``.
 
-    Cut between paragraphs where it can be, else between lines, sentences or words; inside a word only if it alone is longer
-    than ``max_chars``. A paragraph or table that fits into a passage is not parted, nor a heading from what follows it.
+    Cut between paragraphs where it can be, else between lines, sentences or words; inside a word
+    only if it alone is longer than ``max_chars``. A paragraph or table that fits into a passage is
+    not parted, nor a heading from what follows it.
     """
     pieces = list(_pieces(text, 0, len(text), (passage_words, max_chars), 0))
     words = {0: 0}
     for left, right in pieces:
         words[right] = words[left] + _words(text[left:right])
-    bounds, heading = [0], None
+    bounds = [0]
+    heading = None
     for left, right in pieces:
         start = bounds[-1]
         if left > start and (words[right] - words[start] > passage_words or right - start > max_chars):
-            # Headings at the end go with this piece, unless there is nothing else or no room for them.
+            # Headings at the end go with this piece, unless there is nothing else or no room for
+            # them.
             movable = heading is not None and start < heading and right - heading <= max_chars
             heading = heading if movable else None
             bounds.append(left if heading is None else heading)
@@ -128,7 +145,9 @@ def cut_passages(text: str, passage_words: int, max_chars: int) -> list[Passage]
 
 
 def _pieces(text: str, start: int, end: int, size: tuple[int, int], level: int) -> Iterator[tuple[int, int]]:
-    """Start and end of the parts of a text that fit a size (words, characters), cut no finer than it takes."""
+    """Start and end of the parts of a text that fit a size (words, characters), cut no finer than
+    it takes.
+    """
     max_words, max_chars = size
     if end - start <= max_chars and (level == len(_CUTS) or _words(text[start:end]) <= max_words):
         yield start, end
@@ -154,7 +173,9 @@ def rankings(texts: Sequence[str], claims: Sequence[str]) -> list[list[int]]:
     return [_ranking(sorted(set(tokens(claim))), counts, spread, norms) for claim in claims]
 
 
-def _ranking(asked: list[str], counts: list[Counter[str]], spread: Counter[str], norms: list[float]) -> list[int]:
+def _ranking(
+    asked: list[str], counts: list[Counter[str]], spread: Counter[str], norms: list[float]
+) -> list[int]:
     scores = dict.fromkeys(range(len(counts)), 0.0)
     for token in asked:
         weight = math.log(1 + (len(counts) - spread[token] + 0.5) / (spread[token] + 0.5))
@@ -165,7 +186,9 @@ def _ranking(asked: list[str], counts: list[Counter[str]], spread: Counter[str],
 
 
 def tokens(text: str) -> Iterator[str]:
-    """Words without regard to case, numbers without thousands' commas, pairs of characters where words are not set apart."""
+    """Words without regard to case, numbers without thousands' commas, pairs of characters where
+    words are not set apart.
+    """
     for match in _TOKEN.finditer(unicodedata.normalize("NFKC", text).casefold()):
         number, dense = match.groups()
         if number:

@@ -1,7 +1,7 @@
 """A web address, taken apart once: the host that is scored is the host that is connected to.
 
-Two parsers that read one address differently are the classic way past a block list, so all of this package goes through
-:func:`parse`, which refuses what parsers disagree on.
+Two parsers that read one address differently are the classic way past a block list, so all of this
+package goes through :func:`parse`, which refuses what parsers disagree on.
 """
 
 import ipaddress
@@ -16,13 +16,16 @@ _LONGEST_HOST = 253
 # Parsers disagree on a backslash, and strip or keep control characters as they like.
 _DOUBTFUL = re.compile(r"[\x00-\x1f\x7f\\]")
 _HOST = re.compile(r"([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
-# WHATWG URL, "ends in a number": such a host is an IPv4 address in one of its many spellings, or nothing.
+# WHATWG URL, "ends in a number": such a host is an IPv4 address in one of its many spellings, or
+# nothing.
 _NUMERIC = re.compile(r"(.*\.)?([0-9]+|0x[0-9a-f]*)")
 
 
 @dataclass(frozen=True)
 class Address:
-    """``host``: lower case, IDNA A-labels, no trailing dot; ``target``: path and query, percent-encoded."""
+    """``host``: lower case, IDNA A-labels, no trailing dot; ``target``: path and query,
+    percent-encoded.
+    """
 
     scheme: str
     host: str
@@ -38,15 +41,17 @@ class Address:
 
     @property
     def is_ip(self) -> bool:
-        """Whether the host is an IP address in any spelling (``127.1``, ``0x7f000001``, ``[::1]``) and no name."""
+        """Whether the host is an IP address in any spelling (``127.1``, ``0x7f000001``, ``[::1]``)
+        and no name.
+        """
         return ":" in self.host or _NUMERIC.fullmatch(self.host) is not None
 
     @property
     def site(self) -> str:
         """Whom the host belongs to: its registrable domain, by the Public Suffix List.
 
-        A name under no public suffix goes by its last two labels. What is no such name (an IP address, ``localhost``) may hold
-        a site at each port.
+        A name under no public suffix goes by its last two labels. What is no such name (an IP
+        address, ``localhost``) may hold a site at each port.
         """
         from tld import get_fld
 
@@ -78,7 +83,9 @@ def parse(url: str) -> Address | str:
     host = _host(parts.hostname or "")
     if host is None:
         return "host is no name and no address"
-    target = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~") + (f"?{_query(parts.query)}" if parts.query else "")
+    target = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~") + (
+        f"?{_query(parts.query)}" if parts.query else ""
+    )
     return Address(parts.scheme, host, _PORTS[parts.scheme] if port is None else port, target)
 
 
@@ -90,7 +97,9 @@ def _host(text: str) -> str | None:
     """The host in its one normal form, or None."""
     if ":" in text:
         try:
-            return None if "%" in text else ipaddress.IPv6Address(text).compressed  # a zone names a link of this machine
+            return (
+                None if "%" in text else ipaddress.IPv6Address(text).compressed
+            )  # a zone names a link of this machine
         except ValueError:
             return None
     if len(text) > _LONGEST_HOST:

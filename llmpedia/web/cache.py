@@ -22,7 +22,8 @@ class Cache:
 
     def __init__(self, path: Path, days: float) -> None:
         """``path``: the file; ``days``: age at which an entry is no longer taken."""
-        self._path, self._seconds = path, days * 86_400
+        self._path = path
+        self._seconds = days * 86_400
         self._connection: sqlite3.Connection | None = None
         self._lock = asyncio.Lock()
 
@@ -53,26 +54,36 @@ class Cache:
             async with self._lock:
                 return await asyncio.to_thread(what, *arguments)
         except (sqlite3.Error, OSError) as e:
-            raise InputError(f"cache.path: {self._path}: {e}; choose a local folder with free space, or set it to null") from e
+            raise InputError(
+                f"cache.path: {self._path}: {e}; choose a local folder with free space, or set it to null"
+            ) from e
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            connection = sqlite3.connect(self._path, timeout=60, check_same_thread=False, isolation_level=None)
+            connection = sqlite3.connect(
+                self._path, timeout=60, check_same_thread=False, isolation_level=None
+            )
             self._connection = _prepared(connection)
         return self._connection
 
     def _read(self, provider: str, subject: str) -> str | None:
-        found = self._open().execute("SELECT at, text FROM evidence WHERE provider = ? AND subject = ?", (provider, subject))
+        found = self._open().execute(
+            "SELECT at, text FROM evidence WHERE provider = ? AND subject = ?", (provider, subject)
+        )
         row: Any = found.fetchone()
         return str(row[1]) if row and time.time() - row[0] < self._seconds else None
 
     def _write(self, provider: str, subject: str, text: str) -> None:
-        self._open().execute("INSERT OR REPLACE INTO evidence VALUES (?, ?, ?, ?)", (provider, subject, time.time(), text))
+        self._open().execute(
+            "INSERT OR REPLACE INTO evidence VALUES (?, ?, ?, ?)", (provider, subject, time.time(), text)
+        )
 
 
 def _prepared(connection: sqlite3.Connection) -> sqlite3.Connection:
-    """With its table, in the mode that lets processes share it; SQLite does not wait for a lock while it changes the mode."""
+    """With its table, in the mode that lets processes share it; SQLite does not wait for a lock
+    while it changes the mode.
+    """
     for left in range(_TRIES - 1, -1, -1):
         try:
             connection.execute("PRAGMA journal_mode=WAL")

@@ -1,8 +1,9 @@
 """Reads pages in processes of their own, which are killed when a page takes too long or too much.
 
-A parser in C cannot be interrupted from within: a 5 MB page holds trafilatura for 19 s, and hostile ones can do worse. The
-processes are plain children that speak over pipes: no fork of a process with threads, and no second run of the caller's main
-module, as multiprocessing would have it. One whose parent has died ends by itself.
+A parser in C cannot be interrupted from within: a 5 MB page holds trafilatura for 19 s, and hostile
+ones can do worse. The processes are plain children that speak over pipes: no fork of a process with
+threads, and no second run of the caller's main module, as multiprocessing would have it. One whose
+parent has died ends by itself.
 """
 
 import asyncio
@@ -14,9 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from llmpedia.web.page import Page, read_page
 from llmpedia.engines.base import TransientError
 from llmpedia.errors import EngineError
+from llmpedia.web.page import Page, read_page
 
 HEADER = 4
 """Bytes before a message or an answer that tell its length."""
@@ -26,7 +27,9 @@ _MODULE = "llmpedia.web.extractor"
 
 @dataclass(frozen=True)
 class ExtractorSettings:
-    """``limit_s``: for one page; ``start_s``: for a process to load its libraries; ``memory``: bytes of address space."""
+    """``limit_s``: for one page; ``start_s``: for a process to load its libraries; ``memory``:
+    bytes of address space.
+    """
 
     workers: int = 2
     limit_s: float = 10.0
@@ -35,7 +38,9 @@ class ExtractorSettings:
 
 
 class Extractor:
-    """A small pool of reading processes, started as needed; belongs to the event loop of its first use."""
+    """A small pool of reading processes, started as needed; belongs to the event loop of its first
+    use.
+    """
 
     def __init__(self, settings: ExtractorSettings) -> None:
         self._settings = settings
@@ -43,7 +48,8 @@ class Extractor:
         self._idle: list[asyncio.subprocess.Process] = []
 
     async def read(self, body: bytes, content_type: str, charset: str | None = None) -> Page:
-        """As :func:`~llmpedia.web.page.read_page`; ``too_slow`` where the process was killed, ``broken`` where it died.
+        """As :func:`~llmpedia.web.page.read_page`; ``too_slow`` where the process was killed,
+        ``broken`` where it died.
 
         Raises:
             TransientError: the process was too slow to start.
@@ -75,7 +81,8 @@ class Extractor:
     async def _start(self) -> asyncio.subprocess.Process:
         """A process that has said it is ready."""
         limits = str(self._settings.memory), str(int(self._settings.limit_s) + 5)
-        pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+        pipe = asyncio.subprocess.PIPE
+        nothing = asyncio.subprocess.DEVNULL
         worker = await asyncio.create_subprocess_exec(
             sys.executable, "-m", _MODULE, *limits, stdin=pipe, stdout=pipe, stderr=nothing
         )
@@ -86,7 +93,9 @@ class Extractor:
         except BaseException as e:
             await _kill(worker)
             if isinstance(e, TimeoutError):
-                raise TransientError(f"the page reader did not start within {self._settings.start_s:g} s") from e
+                raise TransientError(
+                    f"the page reader did not start within {self._settings.start_s:g} s"
+                ) from e
             if isinstance(e, asyncio.IncompleteReadError):
                 raise EngineError(
                     f"the page reader does not start; see what {sys.executable} -c 'import trafilatura' says"
@@ -114,7 +123,8 @@ async def _kill(worker: asyncio.subprocess.Process) -> None:
 def serve(memory: int, cpu_s: float, load: Callable[[], None], answer: Callable[[bytes], object]) -> None:
     """The process: messages in on standard input, answers out, until the input ends.
 
-    It dies by SIGPROF on a message that takes it over ``cpu_s`` of processor time, which a busy machine does not lengthen.
+    It dies by SIGPROF on a message that takes it over ``cpu_s`` of processor time, which a busy
+    machine does not lengthen.
     """
     import resource
     import signal
@@ -149,7 +159,9 @@ def _read(message: bytes) -> Page:
     body, content_type, charset = pickle.loads(message)  # noqa: S301 - from our own parent
     try:
         return read_page(body, content_type, charset)
-    except Exception:  # the page is hostile by assumption, and a parser may raise anything: the page is what is at fault
+    except (
+        Exception
+    ):  # the page is hostile by assumption, and a parser may raise anything: the page is what is at fault
         return Page("broken")
 
 

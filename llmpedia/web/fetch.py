@@ -1,7 +1,9 @@
-"""One page over HTTP, with every cap that keeps a hostile server from costing more than one failed page.
+"""One page over HTTP, with every cap that keeps a hostile server from costing more than one failed
+page.
 
-Stands on httpcore, which httpx is built on: it opens connections through our guard by its public interface, follows no
-redirect and inflates nothing by itself, and these are the three things that have to be in our own hands.
+Stands on httpcore, which httpx is built on: it opens connections through our guard by its public
+interface, follows no redirect and inflates nothing by itself, and these are the three things that
+have to be in our own hands.
 """
 
 import asyncio
@@ -13,9 +15,9 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from llmpedia.engines.concurrency.limiter import retry_after
 from llmpedia.web.address import Address, parse
 from llmpedia.web.guard import ForbiddenAddressError, Policy, Resolve, Resolver, pinned_backend
-from llmpedia.engines.concurrency.limiter import retry_after
 
 if TYPE_CHECKING:
     import httpcore
@@ -41,14 +43,17 @@ _MAGIC = (
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\r\f\x1b"))
 _SNIFFED = 4096
-# What httpcore and h11 say of a connection that ended early; their other protocol errors are a server that speaks no HTTP.
+# What httpcore and h11 say of a connection that ended early; their other protocol errors are a
+# server that speaks no HTTP.
 _CUT_OFF = ("Server disconnected", "peer closed connection")
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([A-Za-z0-9_.:-]{1,40})")
 
 
 @dataclass(frozen=True)
 class FetchSettings:
-    """Caps of one fetch, redirects together. ``most_bytes``: on the wire, and again after inflating."""
+    """Caps of one fetch, redirects together. ``most_bytes``: on the wire, and again after
+    inflating.
+    """
 
     policy: Policy = field(default_factory=Policy)
     most_bytes: int = 2_000_000
@@ -61,7 +66,9 @@ class FetchSettings:
 
 @dataclass(frozen=True)
 class Fetched:
-    """A page. ``charset``: what the header says, unchecked; ``final_url``: after redirects, in its normal form."""
+    """A page. ``charset``: what the header says, unchecked; ``final_url``: after redirects, in its
+    normal form.
+    """
 
     url: str
     final_url: str
@@ -73,7 +80,9 @@ class Fetched:
 
 @dataclass(frozen=True)
 class Refused:
-    """No page. ``passing``: network or server trouble, worth another try. ``off_limits``: where it led may not be used."""
+    """No page. ``passing``: network or server trouble, worth another try. ``off_limits``: where it
+    led may not be used.
+    """
 
     url: str
     reason: str
@@ -92,9 +101,14 @@ Permit = Callable[[str], str | None]
 class _StopError(Exception):
     """Carries a refusal out of the reading of a response."""
 
-    def __init__(self, reason: str, passing: bool = False, off_limits: bool = False, wait_s: float | None = None) -> None:
+    def __init__(
+        self, reason: str, passing: bool = False, off_limits: bool = False, wait_s: float | None = None
+    ) -> None:
         super().__init__(reason)
-        self.reason, self.passing, self.off_limits, self.wait_s = reason, passing, off_limits, wait_s
+        self.reason = reason
+        self.passing = passing
+        self.off_limits = off_limits
+        self.wait_s = wait_s
 
 
 class Fetcher:
@@ -109,7 +123,9 @@ class Fetcher:
         self._pool: httpcore.AsyncConnectionPool | None = None
 
     async def fetch(self, url: str, permit: Permit) -> Fetched | Refused:
-        """The page at an address, through redirects; never raises for what a server or a network does."""
+        """The page at an address, through redirects; never raises for what a server or a network
+        does.
+        """
         async with self._free:  # waiting for one's turn is no fault of the server's
             try:
                 async with asyncio.timeout(self._settings.deadline_s):
@@ -124,7 +140,8 @@ class Fetcher:
     async def close(self) -> None:
         """Let connections and threads go."""
         if self._pool is not None:
-            pool, self._pool = self._pool, None
+            pool = self._pool
+            self._pool = None
             await pool.aclose()
         if self._resolver is not None:
             self._resolver.close()
@@ -149,7 +166,9 @@ class Fetcher:
 
     async def _once(self, url: str, address: Address) -> Fetched | str:
         """The page, or where it redirects to."""
-        async with self._open().stream("GET", _target(address), headers=self._headers(), extensions=self._timeouts()) as response:
+        async with self._open().stream(
+            "GET", _target(address), headers=self._headers(), extensions=self._timeouts()
+        ) as response:
             headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in response.headers}
             if response.status in _REDIRECTS and "location" in headers:
                 # servers send raw UTF-8 here
@@ -168,7 +187,8 @@ class Fetcher:
         if length.isdigit() and int(length[:20]) > most:
             raise _StopError(f"{length[:20]} bytes are announced, more than {most}")
         inflate = _inflater(headers.get("content-encoding", ""), most)
-        body, wire = bytearray(), 0
+        body = bytearray()
+        wire = 0
         async for chunk in stream:
             wire += len(chunk)
             body += inflate(chunk, most + 1 - len(body)) if inflate else chunk
@@ -203,7 +223,9 @@ class Fetcher:
 
     def _timeouts(self) -> dict[str, Any]:
         whole = self._settings.deadline_s
-        return {"timeout": {"connect": self._settings.connect_s, "read": whole, "write": whole, "pool": whole}}
+        return {
+            "timeout": {"connect": self._settings.connect_s, "read": whole, "write": whole, "pool": whole}
+        }
 
 
 class _Inflater:
@@ -241,7 +263,9 @@ def _inflater(coding: str, most: int) -> _Inflater | None:
 def _check_status(status: int, headers: Mapping[str, str]) -> None:
     if status != 200:
         passing = status >= 500 or status in _PASSING
-        raise _StopError(f"HTTP {status}", passing, wait_s=retry_after(headers.get("retry-after")) if passing else None)
+        raise _StopError(
+            f"HTTP {status}", passing, wait_s=retry_after(headers.get("retry-after")) if passing else None
+        )
 
 
 def _check_type(headers: Mapping[str, str]) -> str:
@@ -266,7 +290,10 @@ def _target(address: Address) -> "httpcore.URL":
     import httpcore
 
     return httpcore.URL(
-        scheme=address.scheme.encode(), host=address.host.encode(), port=address.port, target=address.target.encode()
+        scheme=address.scheme.encode(),
+        host=address.host.encode(),
+        port=address.port,
+        target=address.target.encode(),
     )
 
 
@@ -278,7 +305,9 @@ def _expected() -> tuple[type[Exception], ...]:
 
 
 def _may_pass(error: Exception) -> bool:
-    """Whether another try could do better: not for a name that does not exist, a bad certificate or nonsense."""
+    """Whether another try could do better: not for a name that does not exist, a bad certificate or
+    nonsense.
+    """
     import httpcore
 
     if isinstance(error, httpcore.ProtocolError):

@@ -1,15 +1,27 @@
 """The text of a page, or what keeps it from being evidence (paper, appendix F).
 
-"Pages shorter than 200 characters are flagged as unusable. CAPTCHA challenges, paywalls, and JavaScript-only responses are
-excluded." A kind is told by what the page is made of (scripts, frames, forms, class names, its ``noscript``); words count
-only beside that, so that an article *about* CAPTCHAs is an article.
+"Pages shorter than 200 characters are flagged as unusable. CAPTCHA challenges, paywalls, and
+JavaScript-only responses are excluded." A kind is told by what the page is made of (scripts,
+frames, forms, class names, its ``noscript``); words count only beside that, so that an article
+*about* CAPTCHAs is an article.
 """
 
 import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Kind = Literal["ok", "captcha", "paywall", "js_only", "meta_refresh", "too_short", "too_deep", "too_slow", "not_text", "broken"]
+Kind = Literal[
+    "ok",
+    "captcha",
+    "paywall",
+    "js_only",
+    "meta_refresh",
+    "too_short",
+    "too_deep",
+    "too_slow",
+    "not_text",
+    "broken",
+]
 
 SHORTEST = 200
 """Characters that a page must have (paper, appendix F)."""
@@ -52,7 +64,8 @@ _PAYWALL_WORDS = [
     )
 ]
 _JS_WORDS = re.compile(
-    r"(enable|requires?|turn\s+on|needs?)\s+(to\s+enable\s+)?javascript|javascript\s+is\s+(disabled|required)", re.I
+    r"(enable|requires?|turn\s+on|needs?)\s+(to\s+enable\s+)?javascript|javascript\s+is\s+(disabled|required)",
+    re.I,
 )
 
 
@@ -66,9 +79,11 @@ class Page:
 
 
 def read_page(body: bytes, content_type: str, charset: str | None = None) -> Page:
-    """The main text of a page. ``charset``: what the HTTP header says; believed if the bytes bear it out.
+    """The main text of a page. ``charset``: what the HTTP header says; believed if the bytes bear
+    it out.
 
-    Can take seconds and much memory for a hostile page: see :class:`~llmpedia.web.extractor.Extractor`.
+    Can take seconds and much memory for a hostile page: see
+    :class:`~llmpedia.web.extractor.Extractor`.
     """
     if not body.strip():
         return Page("too_short")
@@ -81,7 +96,9 @@ def read_page(body: bytes, content_type: str, charset: str | None = None) -> Pag
 
 
 def decode(body: bytes, charset: str | None) -> str:
-    """Text of the bytes: by byte order mark, header, ``meta`` element and the bytes themselves, in this order."""
+    """Text of the bytes: by byte order mark, header, ``meta`` element and the bytes themselves, in
+    this order.
+    """
     from resiliparse.parse.encoding import bytes_to_str, detect_encoding
 
     for mark, name in ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
@@ -100,7 +117,8 @@ def depth(source: str) -> int:
     now = deepest = 0
     inside: str | None = None
     for match in _TAG.finditer(source):
-        closing, name = match.group(1), match.group(2).lower()
+        closing = match.group(1)
+        name = match.group(2).lower()
         if inside is not None:
             inside = None if closing and name == inside else inside
         elif name in _OPAQUE:
@@ -126,7 +144,9 @@ def _read_html(source: str) -> Page:
 
 
 def _substance(text: str, links: frozenset[str]) -> int:
-    """Characters of a text without the lines that are nothing but a link: of a page without an article, menus are left."""
+    """Characters of a text without the lines that are nothing but a link: of a page without an
+    article, menus are left.
+    """
     return sum(len(line) + 1 for line in text.splitlines() if _plain(line) not in links) - 1
 
 
@@ -148,7 +168,9 @@ class _Signs:
 
 
 def _signs(tree: Any, source: str) -> _Signs:
-    attributes = tree.xpath("//@class | //@id | //script/@src | //iframe/@src | //form/@action | //link/@href")
+    attributes = tree.xpath(
+        "//@class | //@id | //script/@src | //iframe/@src | //form/@action | //link/@href"
+    )
     hidden = sum(_ink(e.text_content()) for e in tree.iter("script", "style", "noscript", "title"))
     return _Signs(
         attributes="\n".join(attributes),
@@ -189,7 +211,9 @@ def _is_captcha(text: str, title: str, signs: _Signs) -> bool:
 
 
 def _paywall_evidence(text: str, signs: _Signs) -> int:
-    """How many independent signs there are: the publisher's flag, its markup, and phrases at the end of the text."""
+    """How many independent signs there are: the publisher's flag, its markup, and phrases at the
+    end of the text.
+    """
     end = text[-400:]
     phrases = sum(1 for pattern in _PAYWALL_WORDS if pattern.search(end))
     return signs.paywall_flag + (_PAYWALL.search(signs.attributes) is not None) + min(phrases, 2)

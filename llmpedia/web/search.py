@@ -1,8 +1,9 @@
 """Search engines: a subject's name in, addresses with title and snippet out.
 
-The paper (appendix F) takes the first that is at hand of Valyu, Serper, Brave and DuckDuckGo; SearXNG is for those who run
-their own, and ``rehearsal`` is the search route of the rehearsal world. An engine that fails, is overloaded or answers
-nonsense raises; only its word that there is nothing counts as nothing.
+The paper (appendix F) takes the first that is at hand of Valyu, Serper, Brave and DuckDuckGo;
+SearXNG is for those who run their own, and ``rehearsal`` is the search route of the rehearsal
+world. An engine that fails, is overloaded or answers nonsense raises; only its word that there is
+nothing counts as nothing.
 """
 
 import asyncio
@@ -24,7 +25,8 @@ _LONGEST_SNIPPET = 1000
 _TAGS = re.compile(r"<[^>]{0,200}>")
 _QUOTES = re.compile('["“”„‟«»]')
 _REFUSED = frozenset({401, 402, 403})
-# Brave names a bad key by 422, Serper an empty account by 400; the same statuses also stand for a query it cannot take.
+# Brave names a bad key by 422, Serper an empty account by 400; the same statuses also stand for a
+# query it cannot take.
 _REFUSED_WORDS = re.compile(r"SUBSCRIPTION_TOKEN_INVALID|not enough credits|insufficient credits", re.I)
 _LONGEST_QUERY = 380  # Brave takes 400 characters
 
@@ -68,7 +70,9 @@ class _Call:
 
 @dataclass(frozen=True)
 class _Api:
-    """How an engine is asked and read. ``base_url``: None where there is only the user's; ``fields``: url, title, snippets."""
+    """How an engine is asked and read. ``base_url``: None where there is only the user's;
+    ``fields``: url, title, snippets.
+    """
 
     call: Callable[[str, int, str], _Call]
     results: Callable[[dict[str, Any]], Any]
@@ -79,7 +83,8 @@ class _Api:
 
 
 def quoted(subject: str) -> str:
-    """The query for a subject: its name as a phrase, and nothing of the article (paper, section 4.3).
+    """The query for a subject: its name as a phrase, and nothing of the article (paper, section
+    4.3).
 
     Quotation marks in the name would end the phrase; they are left out.
     """
@@ -87,7 +92,8 @@ def quoted(subject: str) -> str:
 
 
 def make_search(kind: str, base_url: str | None, timeout_s: float) -> Search:
-    """The engine of a kind, or the first at hand for ``auto``. ``base_url``: in place of the engine's own.
+    """The engine of a kind, or the first at hand for ``auto``. ``base_url``: in place of the
+    engine's own.
 
     Raises:
         ConfigError: there is no such kind, or it lacks its key, address or package.
@@ -96,7 +102,9 @@ def make_search(kind: str, base_url: str | None, timeout_s: float) -> Search:
     if kind == "duckduckgo":
         return DuckDuckGo(base_url, timeout_s)
     if kind not in _APIS:
-        raise ConfigError(f"search = {kind!r}: no such search engine; take one of {', '.join([AUTO, 'duckduckgo', *_APIS])}")
+        raise ConfigError(
+            f"search = {kind!r}: no such search engine; take one of {', '.join([AUTO, 'duckduckgo', *_APIS])}"
+        )
     return HttpSearch(kind, base_url, timeout_s)
 
 
@@ -127,7 +135,9 @@ class HttpSearch:
         try:
             return list(_read_hits(self._api.results(json.loads(raw)), self._api.fields))
         except (ValueError, KeyError, TypeError, AttributeError) as e:
-            raise TransientError(f"search engine {self.name}: unreadable answer ({type(e).__name__}: {e})") from e
+            raise TransientError(
+                f"search engine {self.name}: unreadable answer ({type(e).__name__}: {e})"
+            ) from e
 
     async def close(self) -> None:
         """Let connections go."""
@@ -135,10 +145,11 @@ class HttpSearch:
 
 
 class DuckDuckGo:
-    """DuckDuckGo's result page by the package ``ddgs``; needs no key, and is refused soon when asked much.
+    """DuckDuckGo's result page by the package ``ddgs``; needs no key, and is refused soon when
+    asked much.
 
-    Its one engine and not ``DDGS().text``: that raises "No results found." both for no results and for a refusal, falls back
-    on other engines and ranks anew.
+    Its one engine and not ``DDGS().text``: that raises "No results found." both for no results and
+    for a refusal, falls back on other engines and ranks anew.
     """
 
     def __init__(self, base_url: str | None, timeout_s: float) -> None:
@@ -148,7 +159,9 @@ class DuckDuckGo:
             raise ConfigError(
                 "search = 'duckduckgo' needs the package ddgs; pip install ddgs, or set the key of another engine"
             ) from e
-        self._engine, self._url, self._timeout_s = Duckduckgo, base_url or Duckduckgo.search_url, timeout_s
+        self._engine = Duckduckgo
+        self._url = base_url or Duckduckgo.search_url
+        self._timeout_s = timeout_s
         self.name = f"duckduckgo:{self._url}"
 
     async def search(self, query: str, most: int) -> list[Hit]:
@@ -165,7 +178,9 @@ class DuckDuckGo:
         except DDGSException as e:
             raise TransientError(f"search engine {self.name}: {' '.join(str(e).split())[:200]}") from e
         except Exception as e:  # lxml raises classes of its own for a page it cannot parse
-            raise TransientError(f"search engine {self.name}: unreadable answer ({type(e).__name__}: {e})") from e
+            raise TransientError(
+                f"search engine {self.name}: unreadable answer ({type(e).__name__}: {e})"
+            ) from e
         if found is None:  # the engine's word for any status but 200
             raise TransientError(f"search engine {self.name} turns us away", rate_limited=True)
         return list(_read_hits([vars(r) for r in found], ("href", "title", "body")))[:most]
@@ -186,7 +201,9 @@ def _valyu_results(data: dict[str, Any]) -> Any:
 
 
 def _serper(query: str, most: int, key: str) -> _Call:
-    return _Call("POST", "search", {"json": {"q": query, "num": min(most, 100)}, "headers": {"X-API-KEY": key}})
+    return _Call(
+        "POST", "search", {"json": {"q": query, "num": min(most, 100)}, "headers": {"X-API-KEY": key}}
+    )
 
 
 def _brave(query: str, most: int, key: str) -> _Call:
@@ -206,7 +223,8 @@ def _searxng(query: str, most: int, key: str) -> _Call:
 
 def _searxng_results(data: dict[str, Any]) -> Any:
     """Nothing found says nothing while an engine behind it has failed."""
-    found, silent = data["results"], data.get("unresponsive_engines")
+    found = data["results"]
+    silent = data.get("unresponsive_engines")
     if not found and silent:
         raise ValueError(f"no answer from {silent}"[:200])
     return found
@@ -260,7 +278,9 @@ def _first_at_hand(base_url: str | None) -> str:
 def _key(kind: str, key_env: str | None) -> str:
     key = os.environ.get(key_env, "") if key_env else ""
     if key_env and not key:
-        raise ConfigError(f"search = {kind!r}: the environment variable {key_env} is not set; set it to your key")
+        raise ConfigError(
+            f"search = {kind!r}: the environment variable {key_env} is not set; set it to your key"
+        )
     return key
 
 
@@ -271,7 +291,11 @@ def _read_hits(results: Any, fields: tuple[str, ...]) -> Iterable[Hit]:
     url, title, *snippets = fields
     for result in results:
         if isinstance(result.get(url), str) and result[url]:
-            yield Hit(result[url], _plain(result.get(title)), next(filter(None, (_plain(result.get(s)) for s in snippets)), ""))
+            yield Hit(
+                result[url],
+                _plain(result.get(title)),
+                next(filter(None, (_plain(result.get(s)) for s in snippets)), ""),
+            )
 
 
 def _plain(value: object) -> str:

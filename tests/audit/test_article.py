@@ -2,9 +2,8 @@
 
 import asyncio
 
-from tests.support.builders.audit import ScriptedJudge, audited
-
 from llmpedia.engines.base import TransientError
+from tests.support.builders.audit import ScriptedJudge, audited
 
 TEXT = "Ada was born in 1815. Ada died in London."
 
@@ -60,7 +59,9 @@ def test_a_spoilt_verdict_is_asked_once_more_and_alone():
 def test_a_verdict_spoilt_twice_is_not_adjudicated_and_its_neighbour_stands():
     class Never(ScriptedJudge):
         def _row(self, idx, claim, evidence):
-            return {"idx": idx, "verdict": "maybe"} if "London" in claim else super()._row(idx, claim, evidence)
+            return (
+                {"idx": idx, "verdict": "maybe"} if "London" in claim else super()._row(idx, claim, evidence)
+            )
 
     done = run(TEXT, wikipedia="Ada was born in 1815.", judge=Never())
     assert labels(done) == ["supported", "not_adjudicated"]

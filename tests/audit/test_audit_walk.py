@@ -1,4 +1,6 @@
-"""An audit on real Ray against the rehearsal world, over HTTP: whole, resumable, the same whatever was killed."""
+"""An audit on real Ray against the rehearsal world, over HTTP: whole, resumable, the same whatever
+was killed.
+"""
 
 import subprocess
 import sys
@@ -7,11 +9,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.support.harness import ENV, fingerprint, free_port, llmpedia, start_driver, wait_for
 
 from llmpedia.store.files import Folder
 from llmpedia.store.journal import read_piece, wave_folder
 from llmpedia.store.run_folder import RunFolder
+from tests.support.harness import ENV, fingerprint, free_port, llmpedia, start_driver, wait_for
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,7 +24,17 @@ class World:
     def __init__(self, folder, *settings):
         self.port = free_port()
         sets = ("entities=3000", "links=12", *settings)
-        command = [sys.executable, "-m", "llmpedia.cli", "rehearse", "serve", "--port", str(self.port), "--seed", "1"]
+        command = [
+            sys.executable,
+            "-m",
+            "llmpedia.cli",
+            "rehearse",
+            "serve",
+            "--port",
+            str(self.port),
+            "--seed",
+            "1",
+        ]
         command += [part for s in sets for part in ("--set", s)]
         self.sets = [part for s in sets for part in ("--set", s)]
         self.process = subprocess.Popen(command, env=ENV, stderr=(folder / "world.log").open("w"))
@@ -73,9 +85,21 @@ def audit_config(folder, world, **sections):
 
 
 def start_audit(config, run, head, folder, name):
-    command = [sys.executable, "-m", "llmpedia.cli", "audit", str(run), "--config", str(config), "--name", name]
+    command = [
+        sys.executable,
+        "-m",
+        "llmpedia.cli",
+        "audit",
+        str(run),
+        "--config",
+        str(config),
+        "--name",
+        name,
+    ]
     log = (folder / "audit.log").open("a")
-    return subprocess.Popen([*command, "--set", f"ray.address={head.address}"], env=ENV, stdout=log, stderr=log)
+    return subprocess.Popen(
+        [*command, "--set", f"ray.address={head.address}"], env=ENV, stdout=log, stderr=log
+    )
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +123,9 @@ def test_an_audit_is_whole_and_recovers_the_planted_verdicts(world, calm, tmp_pa
     assert out.returncode == 0, out.stderr
     assert (tmp_path / "report" / "table_06_hops.tex").exists()
     assert (tmp_path / "report" / "similarity.parquet").exists()
-    sheet = llmpedia("audit", "sample-for-review", str(audit), "--each", "3", "--out", str(tmp_path / "sheet.csv"))
+    sheet = llmpedia(
+        "audit", "sample-for-review", str(audit), "--each", "3", "--out", str(tmp_path / "sheet.csv")
+    )
     assert sheet.returncode == 0, sheet.stderr
 
 
@@ -132,7 +158,9 @@ def wait_until_journaled(audit, driver):
 
 
 def journaled_keys(audit):
-    """Keys of all answers in the journal of the wave under way, one for each time they were written."""
+    """Keys of all answers in the journal of the wave under way, one for each time they were
+    written.
+    """
     folder = Folder(audit)
     wave = RunFolder.open(str(audit)).last_wave + 1
     return [r["key"] for name in folder.list(wave_folder(wave)) for r in read_piece(folder, name)]

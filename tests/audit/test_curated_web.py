@@ -5,19 +5,30 @@ import ipaddress
 import json
 
 import pytest
-from tests.support.hostile import ARTICLE, HOME, PROSE, Case, HostileServer, Names, page, redirect, status
 
+from llmpedia.audit.curated_web import CuratedWeb, WebSettings
 from llmpedia.audit.evidence import Evidence, Outcome
+from llmpedia.engines.base import TransientError
 from llmpedia.web.extractor import ExtractorSettings
 from llmpedia.web.fetch import FetchSettings
 from llmpedia.web.guard import Policy
-from llmpedia.audit.curated_web import CuratedWeb, WebSettings
 from llmpedia.web.search import Hit
-from llmpedia.engines.base import TransientError
+from tests.support.hostile import ARTICLE, HOME, PROSE, Case, HostileServer, Names, page, redirect, status
 
 # britannica.com scores 100, nasa.gov 95, nih.gov 94, cdc.gov 93, webmd.com 72
-SITES = ("www.britannica.com", "nasa.gov", "nih.gov", "cdc.gov", "webmd.com", "fox.com", "en.wikipedia.org", "wiki2.org")
-SHORT, DOWN, GONE = page("<html><body>short</body></html>"), status(503), status(404)
+SITES = (
+    "www.britannica.com",
+    "nasa.gov",
+    "nih.gov",
+    "cdc.gov",
+    "webmd.com",
+    "fox.com",
+    "en.wikipedia.org",
+    "wiki2.org",
+)
+SHORT = page("<html><body>short</body></html>")
+DOWN = status(503)
+GONE = status(404)
 SOUND = page(ARTICLE)
 
 
@@ -27,7 +38,8 @@ class Engine:
     name = "given"
 
     def __init__(self, hits):
-        self.hits, self.queries = hits, []
+        self.hits = hits
+        self.queries = []
 
     async def search(self, query, most):
         self.queries.append(query)
@@ -38,13 +50,17 @@ class Engine:
 
 
 class Found:
-    """What looking for a subject gave. ``sites``: (host, answer) in the engine's order; ``snippet`` with each."""
+    """What looking for a subject gave. ``sites``: (host, answer) in the engine's order; ``snippet``
+    with each.
+    """
 
     def __init__(self, *sites, snippet="A snippet", subject="Vannevar Bush", **settings):
         async def run():
             async with HostileServer([Case("", answer) for _, answer in sites]) as server:
                 self.port = server.port
-                self.engine = Engine([Hit(self.url(host, i), f"Title {i}", snippet) for i, (host, _) in enumerate(sites)])
+                self.engine = Engine(
+                    [Hit(self.url(host, i), f"Title {i}", snippet) for i, (host, _) in enumerate(sites)]
+                )
                 policy = Policy((ipaddress.ip_network(f"{HOME}/32"),), frozenset({server.port}))
                 caps = FetchSettings(policy=policy, deadline_s=5.0)
                 chosen = WebSettings(fetch=caps, extract=ExtractorSettings(workers=1), **settings)
@@ -68,12 +84,19 @@ class Found:
 def test_a_page_is_evidence():
     found = Found(("nasa.gov", SOUND))
     source = found.evidence.sources[0]
-    assert (found.evidence.outcome, source.how, source.score, source.title) == (Outcome.PAGES, "page", 95, "Vannevar Bush")
+    assert (found.evidence.outcome, source.how, source.score, source.title) == (
+        Outcome.PAGES,
+        "page",
+        95,
+        "Vannevar Bush",
+    )
     assert PROSE in source.text
 
 
 def test_a_page_that_failed_in_passing_is_tried_a_second_time():
-    """Beside usable pages nobody would come back for it, and the evidence would hang on one lost packet."""
+    """Beside usable pages nobody would come back for it, and the evidence would hang on one lost
+    packet.
+    """
     asked = []
 
     async def answer(writer):
@@ -89,12 +112,16 @@ def test_the_search_is_for_the_name_alone():
 
 
 def test_the_best_three_addresses_are_tried_in_order_of_score():
-    found = Found(("webmd.com", SOUND), ("nih.gov", SOUND), ("www.britannica.com", SOUND), ("nasa.gov", SOUND))
+    found = Found(
+        ("webmd.com", SOUND), ("nih.gov", SOUND), ("www.britannica.com", SOUND), ("nasa.gov", SOUND)
+    )
     assert found.scores() == [100, 95, 94]
 
 
 def test_equal_scores_keep_the_engines_order():
-    found = Found(("nasa.gov", page(ARTICLE.replace("Bush", "One"))), ("nasa.gov", page(ARTICLE.replace("Bush", "Two"))))
+    found = Found(
+        ("nasa.gov", page(ARTICLE.replace("Bush", "One"))), ("nasa.gov", page(ARTICLE.replace("Bush", "Two")))
+    )
     assert [s.title for s in found.evidence.sources] == ["Vannevar One", "Vannevar Two"]
 
 
@@ -104,11 +131,16 @@ def test_what_is_not_tried_is_named():
 
 
 @pytest.mark.parametrize(
-    ("host", "reason"), [("en.wikipedia.org", "blocked: circular"), ("wiki2.org", "blocked: mirror"), ("fox.com", "ineligible")]
+    ("host", "reason"),
+    [("en.wikipedia.org", "blocked: circular"), ("wiki2.org", "blocked: mirror"), ("fox.com", "ineligible")],
 )
 def test_an_address_that_may_not_be_used_is_not_asked(host, reason):
     found = Found((host, SOUND))
-    assert (found.evidence.outcome, found.asked, found.results[host].startswith(reason)) == (Outcome.NOTHING, [], True)
+    assert (found.evidence.outcome, found.asked, found.results[host].startswith(reason)) == (
+        Outcome.NOTHING,
+        [],
+        True,
+    )
 
 
 def test_the_paper_alone_knows_no_mirrors():
@@ -117,7 +149,8 @@ def test_the_paper_alone_knows_no_mirrors():
 
 
 @pytest.mark.parametrize(
-    ("answer", "reason"), [(SHORT, "unusable: too_short"), (GONE, "refused: HTTP 404"), (DOWN, "failed: HTTP 503")]
+    ("answer", "reason"),
+    [(SHORT, "unusable: too_short"), (GONE, "refused: HTTP 404"), (DOWN, "failed: HTTP 503")],
 )
 def test_the_snippet_stands_in_for_a_page_that_cannot_be_used(answer, reason):
     found = Found(("nasa.gov", answer))
@@ -198,5 +231,10 @@ def test_the_evidence_survives_being_stored():
 
 
 def test_the_name_tells_settings_apart_that_find_different_things():
-    settings = [WebSettings(), WebSettings(strict_paper=True), WebSettings(pages=2), WebSettings(extra_domains={"a.b": 70})]
+    settings = [
+        WebSettings(),
+        WebSettings(strict_paper=True),
+        WebSettings(pages=2),
+        WebSettings(extra_domains={"a.b": 70}),
+    ]
     assert len({CuratedWeb(s, Engine([])).name for s in settings}) == 4

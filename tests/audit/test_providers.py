@@ -1,20 +1,24 @@
-"""Evidence behind the engines' interface: a cache that keeps answers and no failures, and probes that it never answers."""
+"""Evidence behind the engines' interface: a cache that keeps answers and no failures, and probes
+that it never answers.
+"""
 
 import asyncio
 import sqlite3
 
 import pytest
-from tests.support.builders.audit import Pages, audit_config
-from tests.support.builders.runs import make_request, one_line
 
 from llmpedia.audit.evidence import Attempt, Evidence, Outcome
 from llmpedia.audit.providers import CachedProvider, EvidenceEngine, make_provider, names_of
 from llmpedia.engines.base import TransientError
 from llmpedia.errors import ConfigError, InputError
+from tests.support.builders.audit import Pages, audit_config
+from tests.support.builders.runs import make_request, one_line
 
 
 def twice(folder, pages, subject="Ada", days=30.0):
-    """Subjects that the inner provider was asked for by two processes' caches in turn, and the second answer."""
+    """Subjects that the inner provider was asked for by two processes' caches in turn, and the
+    second answer.
+    """
     inner = Pages("wikipedia", pages)
 
     async def run():
@@ -94,7 +98,16 @@ def test_a_missing_key_is_told_before_any_work(monkeypatch):
 
 def test_providers_that_answer_differently_have_different_names():
     def name(**web):
-        return make_provider("web", audit_config(web={"backend": "searxng", "base_url": "http://s.test", **web})).name
+        return make_provider(
+            "web", audit_config(web={"backend": "searxng", "base_url": "http://s.test", **web})
+        ).name
 
-    names = {name(), name(results=50), name(threshold=70), name(pages=1), name(paper_exact=True), name(max_bytes=50_000)}
+    names = {
+        name(),
+        name(results=50),
+        name(threshold=70),
+        name(pages=1),
+        name(paper_exact=True),
+        name(max_bytes=50_000),
+    }
     assert len(names) == 6

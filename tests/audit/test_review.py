@@ -1,4 +1,6 @@
-"""llmpedia/audit/review.py: balanced sheets, what a reader may get wrong, agreement by hand-counted tables."""
+"""llmpedia/audit/review.py: balanced sheets, what a reader may get wrong, agreement by hand-counted
+tables.
+"""
 
 import csv
 from itertools import pairwise
@@ -38,7 +40,9 @@ def sheet(path):
 
 
 def fill(path, change, delimiter=",", encoding="utf-8-sig"):
-    """Write the sheet as a reader would leave it: ``change(number of the row from 0, row)`` alters a row in place."""
+    """Write the sheet as a reader would leave it: ``change(number of the row from 0, row)`` alters
+    a row in place.
+    """
     rows = sheet(path)
     for i, row in enumerate(rows):
         change(i, row)
@@ -156,7 +160,9 @@ def test_a_long_passage_is_whole_over_several_cells(tmp_path):
 
 def test_evidence_may_be_one_text(tmp_path):
     write_sheet([{**row, "evidence": "all of it"} for row in judged()], tmp_path / "s.csv", THREE, 1, False)
-    assert {k: v for k, v in sheet(tmp_path / "s.csv")[0].items() if k.startswith("evidence")} == {"evidence_1": "all of it"}
+    assert {k: v for k, v in sheet(tmp_path / "s.csv")[0].items() if k.startswith("evidence")} == {
+        "evidence_1": "all of it"
+    }
 
 
 def test_a_filled_sheet_is_read(path):
@@ -164,7 +170,9 @@ def test_a_filled_sheet_is_read(path):
         agree(i, row)
         if i == 0:
             row.update(
-                agree="No ", correct_verdict=" Refuted" if row["judge_verdict"] != "refuted" else "supported", comment=" why "
+                agree="No ",
+                correct_verdict=" Refuted" if row["judge_verdict"] != "refuted" else "supported",
+                comment=" why ",
             )
 
     fill(path, reader)
@@ -200,7 +208,9 @@ def test_the_class_of_a_hidden_row_is_compared_with_the_key(hidden):
 def test_rows_that_are_not_filled_in_are_all_counted_and_three_are_named(tmp_path):
     path = tmp_path / "s.csv"
     write_sheet(judged(5), path, dict.fromkeys(CLASSES, 5), 1, False)
-    with pytest.raises(InputError, match=r"15 of 15 rows are still open; fill agree of row 2 .*, row 4 [^,]*, \.\.\.$") as e:
+    with pytest.raises(
+        InputError, match=r"15 of 15 rows are still open; fill agree of row 2 .*, row 4 [^,]*, \.\.\.$"
+    ) as e:
         read_sheet(path)
     assert "row 12 " not in str(e.value)
 
@@ -244,7 +254,9 @@ def test_agreeing_and_giving_another_class_is_named(path):
 
 
 def test_rows_keep_their_number_behind_empty_ones(path):
-    """A line of separators only, as spreadsheet programs leave it, is no row but counts in the numbering."""
+    """A line of separators only, as spreadsheet programs leave it, is no row but counts in the
+    numbering.
+    """
     fill(path, change_first(agree="maybe"))
     lines = path.read_text(encoding="utf-8-sig").splitlines()
     path.write_text("\n".join([lines[0], "," * 13, *lines[1:]]), encoding="utf-8")
@@ -269,7 +281,10 @@ def test_a_row_lost_from_a_hidden_sheet_is_named(hidden):
 
 
 def test_a_row_that_the_key_does_not_know_is_named(hidden):
-    fill(hidden, lambda i, row: row.update(correct_verdict="supported", item=row["item"] if i else "wikipedia:999"))
+    fill(
+        hidden,
+        lambda i, row: row.update(correct_verdict="supported", item=row["item"] if i else "wikipedia:999"),
+    )
     with pytest.raises(InputError, match=r"row 2 .item wikipedia:999. is not an item of the key"):
         read_sheet(hidden)
 
@@ -308,7 +323,11 @@ def test_a_sheet_without_rows_cannot_be_read(path, content):
 def read(**moved):
     """Rows by ``judge_human = number``, with the first letters of the classes."""
     names = {c[0]: c for c in CLASSES}
-    return [{"tier": "wikipedia", "judge": names[key[0]], "human": names[key[1]]} for key, n in moved.items() for _ in range(n)]
+    return [
+        {"tier": "wikipedia", "judge": names[key[0]], "human": names[key[1]]}
+        for key, n in moved.items()
+        for _ in range(n)
+    ]
 
 
 TABLE = read(ss=29, si=4, rr=27, rs=4, ri=2, ii=31, is_=2)
@@ -329,7 +348,11 @@ def test_agreement_has_wilsons_interval():
 def test_drift_is_the_change_of_class_totals():
     """33/33/33 become 35/27/37."""
     rows = agreement(TABLE).rows
-    assert [(r["judged"], r["human"], r["drift"]) for r in rows[:3]] == [(33, 35, 2), (33, 27, -6), (33, 37, 4)]
+    assert [(r["judged"], r["human"], r["drift"]) for r in rows[:3]] == [
+        (33, 35, 2),
+        (33, 27, -6),
+        (33, 37, 4),
+    ]
 
 
 def test_the_papers_drift_of_class_totals():
@@ -360,7 +383,10 @@ def test_agreement_on_no_row_is_null():
 
 def test_tiers_are_apart():
     rows = read(ss=2) + [{**r, "tier": "web"} for r in read(sr=1)]
-    assert {tier: a.rows[0]["agreement"] for tier, a in agreement_by_tier(rows).items()} == {"web": 0.0, "wikipedia": 1.0}
+    assert {tier: a.rows[0]["agreement"] for tier, a in agreement_by_tier(rows).items()} == {
+        "web": 0.0,
+        "wikipedia": 1.0,
+    }
 
 
 def test_a_sheet_that_is_there_is_not_written_over(tmp_path):

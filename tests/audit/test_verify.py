@@ -4,7 +4,6 @@ import asyncio
 from collections import Counter
 
 import pytest
-from tests.support.builders.audit import ScriptedJudge, audit_config, audited
 
 from llmpedia.audit.audit_folder import audit_data, review_rows
 from llmpedia.audit.measures.verdicts import audit_metrics
@@ -13,6 +12,7 @@ from llmpedia.audit.verify import verify_audit
 from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import RunFolder
 from llmpedia.tables import TABLES, table
+from tests.support.builders.audit import ScriptedJudge, audit_config, audited
 
 TEXTS = {"Ada": "Ada was born in 1815. Ada died in London.", "Bo": "Bo was a dog.", "Cy": "Cy wrote plays."}
 PAGES = {"Ada": "Ada was born in 1815.", "Bo": None, "Cy": "Cy sang."}
@@ -20,14 +20,26 @@ PAGES = {"Ada": "Ada was born in 1815.", "Bo": None, "Cy": "Cy sang."}
 
 def description():
     config = audit_config(audit={"tiers": ["wikipedia"]})
-    identity = {"identity": config.identity(), "config": config.model_dump(mode="json"), "identity_hash": config.identity_hash()}
-    return {"format": 1, "kind": "audit", **identity, "seeds": [], "audited": {"run": "r", "waves": 1, "last_manifest": ""}}
+    identity = {
+        "identity": config.identity(),
+        "config": config.model_dump(mode="json"),
+        "identity_hash": config.identity_hash(),
+    }
+    return {
+        "format": 1,
+        "kind": "audit",
+        **identity,
+        "seeds": [],
+        "audited": {"run": "r", "waves": 1, "last_manifest": ""},
+    }
 
 
 def visits():
     judges = {"Cy": ScriptedJudge(silent=True)}
     done = [
-        asyncio.run(audited(text, PAGES[name], judge=judges.get(name), name=name, audit={"tiers": ["wikipedia"]}))
+        asyncio.run(
+            audited(text, PAGES[name], judge=judges.get(name), name=name, audit={"tiers": ["wikipedia"]})
+        )
         for name, text in TEXTS.items()
     ]
     rows = [d.dump() for d in done]
@@ -38,7 +50,8 @@ def visits():
 
 
 def write(folder, change=None, of=None, sampled=3):
-    """An audit of three articles; ``change`` may spoil the tables of wave 1 before they are committed.
+    """An audit of three articles; ``change`` may spoil the tables of wave 1 before they are
+    committed.
 
     ``of``: the run it is about; ``sampled``: articles drawn, of which three are audited.
     """
@@ -52,7 +65,9 @@ def write(folder, change=None, of=None, sampled=3):
         rows = {name: made.to_pylist() for name, made in tables.items()}
         change(rows)
         tables = {name: table(name, found) for name, found in rows.items()}
-    audited = {"run": of.uri, "waves": len(of.manifests), "last_manifest": of.manifests[-1].sha256} if of else {}
+    audited = (
+        {"run": of.uri, "waves": len(of.manifests), "last_manifest": of.manifests[-1].sha256} if of else {}
+    )
     own = description()
     own["audited"] |= audited
     audit = RunFolder.create_or_open(str(folder), {**own, "prompts": {}})
@@ -67,7 +82,14 @@ def test_a_sound_audit_is_whole(tmp_path):
     audit = write(tmp_path / "audit")
     assert verify_audit(audit).findings == []
     facts = audit.manifests[-1].facts
-    assert facts["totals"] == {"sample": 3, "audited": 3, "claims": 4, "evidence": 3, "verdicts": 3, "completions": 5}
+    assert facts["totals"] == {
+        "sample": 3,
+        "audited": 3,
+        "claims": 4,
+        "evidence": 3,
+        "verdicts": 3,
+        "completions": 5,
+    }
     assert facts["counts"]["outcomes"] == {"wikipedia: found": 2, "wikipedia: missing": 1}
     assert facts["counts"]["verdicts_by_label"] == {
         "wikipedia: insufficient": 1,

@@ -8,7 +8,10 @@ from llmpedia.cli import main
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (["export", "r", "--too", "site"], "llmpedia: --too: no such option, did you mean --to; see llmpedia export --help"),
+        (
+            ["export", "r", "--too", "site"],
+            "llmpedia: --too: no such option, did you mean --to; see llmpedia export --help",
+        ),
         (
             ["export", "r", "--lisence=mit"],
             "llmpedia: --lisence: no such option, did you mean --licence; see llmpedia export --help",

@@ -1,4 +1,6 @@
-"""Jobs on a real cluster: ``ray job submit`` of what the repository holds; how each ends is told by the last line of its log."""
+"""Jobs on a real cluster: ``ray job submit`` of what the repository holds; how each ends is told by
+the last line of its log.
+"""
 
 import json
 import shutil
@@ -9,13 +11,15 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+
 from tests.support.harness import ENV, HERE, Head, ScriptedEngine, fingerprint, write_config
 
 pytestmark = pytest.mark.real
 
 ROOT = HERE.parents[1]
 LIMIT = 100 << 20  # of a job's working directory: Ray's job server answers 413 to more
-# Of a job's supervisor, which inherits it from the job: seconds between SIGTERM and SIGKILL, 3 by default.
+# Of a job's supervisor, which inherits it from the job: seconds between SIGTERM and SIGKILL, 3 by
+# default.
 GRACE = json.dumps({"env_vars": {"RAY_JOB_STOP_WAIT_TIME_S": "30"}})
 
 
@@ -31,7 +35,11 @@ def folder(tmp_path_factory):
     """What a clone holds, and what is to be committed next; not what lies about."""
     folder = tmp_path_factory.mktemp("clone") / "llmpedia"
     names = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout.splitlines()
     for name in names:
         if (ROOT / name).is_file():
@@ -55,7 +63,15 @@ def config(folder, engine):
 
 def submit(cluster, folder, *entry: str) -> tuple[subprocess.CompletedProcess, list[str]]:
     """Submit and wait; what ``ray job submit`` answered, and the job's own lines."""
-    done = cluster.job("submit", f"--submission-id={entry[-1]}", "--working-dir=.", "--", "python", *entry[:-1], folder=folder)
+    done = cluster.job(
+        "submit",
+        f"--submission-id={entry[-1]}",
+        "--working-dir=.",
+        "--",
+        "python",
+        *entry[:-1],
+        folder=folder,
+    )
     return done, log_of(cluster, entry[-1])
 
 
@@ -76,7 +92,9 @@ def log_of(cluster, name: str) -> list[str]:
 def calm(cluster, folder, config, tmp_path_factory):
     """A job left alone: its run folder, what ``ray job submit`` answered, its own lines."""
     run = tmp_path_factory.mktemp("calm") / "run"
-    return run, *submit(cluster, folder, "jobs/materialize.py", "--config", str(config), "--run", str(run), "calm")
+    return run, *submit(
+        cluster, folder, "jobs/materialize.py", "--config", str(config), "--run", str(run), "calm"
+    )
 
 
 def test_what_is_uploaded_is_far_below_the_limit(folder, config, tmp_path):
@@ -101,8 +119,14 @@ def test_a_job_runs_to_its_end_and_says_so_last(calm):
 @pytest.mark.parametrize(
     ("entry", "says"),
     [
-        (("jobs/materialize.py", "--config", "configs/demo.yaml", "--set", "caps.articels=9"), "did you mean articles?"),
-        (("jobs/audit.py", "/nowhere/run", "--config", "configs/audit-demo.yaml"), "/nowhere/run: no run.yaml there"),
+        (
+            ("jobs/materialize.py", "--config", "configs/demo.yaml", "--set", "caps.articels=9"),
+            "did you mean articles?",
+        ),
+        (
+            ("jobs/audit.py", "/nowhere/run", "--config", "configs/audit-demo.yaml"),
+            "/nowhere/run: no run.yaml there",
+        ),
     ],
     ids=["materialize", "audit"],
 )
@@ -126,7 +150,9 @@ def test_a_run_folder_that_ray_would_remove_is_told_before_any_work(folder, conf
     assert done.stderr.splitlines()[0].startswith(note)
 
 
-def test_a_stopped_job_leaves_cleanly_and_resumes_when_it_is_submitted_again(cluster, folder, config, calm, tmp_path):
+def test_a_stopped_job_leaves_cleanly_and_resumes_when_it_is_submitted_again(
+    cluster, folder, config, calm, tmp_path
+):
     run = tmp_path / "run"
     entry = ("jobs/materialize.py", "--config", str(config), "--run", str(run))
     options = ("--no-wait", "--submission-id=stopped", f"--runtime-env-json={GRACE}", "--working-dir=.")
@@ -139,7 +165,10 @@ def test_a_stopped_job_leaves_cleanly_and_resumes_when_it_is_submitted_again(clu
     assert "was stopped" in stopped.stdout, stopped.stdout
     assert told(cluster, "stopped")["status"] == "STOPPED"
     last = log_of(cluster, "stopped")[-1]
-    assert last == "exit 130 (stopped from outside): interrupted; nothing committed is lost, the same command resumes"
+    assert (
+        last
+        == "exit 130 (stopped from outside): interrupted; nothing committed is lost, the same command resumes"
+    )
     assert not (run / "lease.json").exists()  # it ended by itself and was not killed
     fingerprint(run)
     assert len(list((run / "waves").glob("*.json"))) < len(list((calm[0] / "waves").glob("*.json")))

@@ -3,17 +3,18 @@
 import asyncio
 
 import pytest
-from tests.support.builders.runs import make_request, one_line
-from tests.support.client_bench import Bench, ScriptedEngine, failing
 
 from llmpedia.errors import InputError
 from llmpedia.stages import Completion
 from llmpedia.store.journal import as_completion
+from tests.support.builders.runs import make_request, one_line
+from tests.support.client_bench import Bench, ScriptedEngine, failing
 
 
 def test_a_journaled_request_is_not_asked_again(tmp_path):
     bench = Bench(tmp_path, ScriptedEngine())
-    first, again = bench.answers("q"), bench.answers("q")
+    first = bench.answers("q")
+    again = bench.answers("q")
     assert (again, bench.engine.asked) == (first, {"q": 1})
 
 
@@ -64,7 +65,8 @@ def test_the_record_is_on_disk_before_the_answer_is_given(tmp_path):
     bench = Bench(tmp_path, ScriptedEngine())
 
     async def look():
-        client, seen = bench.client(), []
+        client = bench.client()
+        seen = []
 
         async def one(text):
             answer = await client.complete(make_request(text))

@@ -1,13 +1,15 @@
-"""llmpedia/engines/client.py: what is tried again, what is a request's own error, and what is an outage."""
+"""llmpedia/engines/client.py: what is tried again, what is a request's own error, and what is an
+outage.
+"""
 
 import json
 import time
 
 import pytest
-from tests.support.client_bench import Bench, ScriptedEngine, failing, key
 
 from llmpedia.errors import EngineError
 from llmpedia.stages import Completion
+from tests.support.client_bench import Bench, ScriptedEngine, failing, key
 
 
 def test_a_transient_failure_is_tried_again(tmp_path):
@@ -27,7 +29,9 @@ def test_waits_grow_up_to_the_longest(tmp_path):
     bench = Bench(tmp_path, ScriptedEngine({"q": failing(6)}), attempts=7, first_wait_s=0.02, max_wait_s=0.3)
     started = time.monotonic()
     bench.answers("q")
-    assert time.monotonic() - started >= (0.02 + 0.04 + 0.08 + 0.16 + 0.3 + 0.3) / 2  # jitter takes half at most
+    assert (
+        time.monotonic() - started >= (0.02 + 0.04 + 0.08 + 0.16 + 0.3 + 0.3) / 2
+    )  # jitter takes half at most
 
 
 def test_a_request_that_fails_while_others_succeed_carries_an_error(tmp_path):
@@ -79,7 +83,9 @@ def test_an_engine_that_is_down_is_asked_no_more(tmp_path):
 
 
 def test_an_engine_that_dies_in_mid_wave_loses_no_request(tmp_path):
-    """What was in flight became an answer with an error where others had been answered earlier; the subject was lost."""
+    """What was in flight became an answer with an error where others had been answered earlier; the
+    subject was lost.
+    """
     texts = [f"q{n}" for n in range(12)]
     bench = Bench(tmp_path, ScriptedEngine(answers=5), concurrency=4)
     found = dict(zip(texts, bench.answers(*texts), strict=True))
@@ -89,7 +95,9 @@ def test_an_engine_that_dies_in_mid_wave_loses_no_request(tmp_path):
 
 
 def test_a_request_refused_by_a_busy_engine_that_dies_later_is_not_lost(tmp_path):
-    """Answers that others had between its first failure and the outage do not turn the outage into its own error."""
+    """Answers that others had between its first failure and the outage do not turn the outage into
+    its own error.
+    """
     bench = Bench(tmp_path, ScriptedEngine({"a": failing(1)}, answers=1))
     refused, good = bench.answers("a", "good")
     assert (type(refused), good.text) == (EngineError, "re: good")

@@ -1,10 +1,10 @@
-"""llmpedia/engines/models.py, and what openai.py makes of it: a model is sent what it takes, and a refused schema is recorded."""
+"""llmpedia/engines/models.py, and what openai.py makes of it: a model is sent what it takes, and a
+refused schema is recorded.
+"""
 
 import json
 
 import pytest
-from tests.support.builders.runs import make_request, one_line
-from tests.support.endpoint import Server, chat, reply
 
 from llmpedia.config.walk import load_config
 from llmpedia.engines.models import Model, load_models
@@ -12,11 +12,21 @@ from llmpedia.errors import ConfigError
 from llmpedia.materialize.subject import completion_row
 from llmpedia.stages import Completion, Constraint, Request
 from llmpedia.tables import table
+from tests.support.builders.runs import make_request, one_line
+from tests.support.endpoint import Server, chat, reply
 
-SAMPLING = {"temperature": 0.0, "frequency_penalty": 0.1, "max_tokens": 9, "seed": 1, "reasoning_effort": "low"}
+SAMPLING = {
+    "temperature": 0.0,
+    "frequency_penalty": 0.1,
+    "max_tokens": 9,
+    "seed": 1,
+    "reasoning_effort": "low",
+}
 SCHEMA = Constraint(json_schema={"type": "object"}).dumps()
 UNSUPPORTED = {
-    "error": {"message": "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model."}
+    "error": {
+        "message": "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model."
+    }
 }
 AT_FAULT = {"error": {"message": "Invalid schema for response_format 'ner': 'minLength' is not permitted."}}
 
@@ -28,7 +38,11 @@ def asked(model, stage="ner", constraint=SCHEMA) -> Request:
 @pytest.mark.parametrize(
     ("name", "sent", "missing"),
     [
-        ("gpt-5-mini", {"max_completion_tokens", "reasoning_effort", "seed"}, {"temperature", "frequency_penalty", "max_tokens"}),
+        (
+            "gpt-5-mini",
+            {"max_completion_tokens", "reasoning_effort", "seed"},
+            {"temperature", "frequency_penalty", "max_tokens"},
+        ),
         ("gpt-5.9-whatever", {"max_completion_tokens"}, {"temperature", "max_tokens"}),
         ("o3-2025-04-16", {"max_completion_tokens", "reasoning_effort"}, {"temperature"}),
         ("o4-mini", {"max_completion_tokens"}, {"temperature"}),
@@ -49,7 +63,14 @@ def test_the_body_on_the_wire_holds_no_refused_parameter():
     server = Server(reply(chat("{}")))
     server.generate(asked("gpt-5-mini"))
     (body,) = server.bodies
-    assert set(body) == {"model", "messages", "max_completion_tokens", "seed", "reasoning_effort", "response_format"}
+    assert set(body) == {
+        "model",
+        "messages",
+        "max_completion_tokens",
+        "seed",
+        "reasoning_effort",
+        "response_format",
+    }
 
 
 def test_every_built_in_price_belongs_to_a_date():
@@ -68,18 +89,27 @@ def test_cost_counts_cached_tokens_and_batches_and_is_null_without_a_price():
 
 
 def test_a_users_file_comes_first_and_is_found_beside_the_configuration(tmp_path):
-    (tmp_path / "mine.yaml").write_text('models: [{match: "gpt-5*", input: 1.0, output: 2.0}]\naccelerators: {X9: 512}\n')
+    (tmp_path / "mine.yaml").write_text(
+        'models: [{match: "gpt-5*", input: 1.0, output: 2.0}]\naccelerators: {X9: 512}\n'
+    )
     (tmp_path / "config.yaml").write_text("engine: {models_file: mine.yaml}\n")
     config = load_config(tmp_path / "config.yaml")
     models = load_models(config.engine.models_file)
     assert (models.of("gpt-5-mini").output, models.of("gpt-5-mini").temperature) == (2.0, True)
     assert (models.of("o3").output, models.accelerators["X9"], models.accelerators["H100"]) == (8.0, 512, 80)
-    assert config.identity_hash() == load_config(tmp_path / "config.yaml", ["engine.models_file=null"]).identity_hash()
+    assert (
+        config.identity_hash()
+        == load_config(tmp_path / "config.yaml", ["engine.models_file=null"]).identity_hash()
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
-    [("models: [", "not valid YAML"), ("models: [{match: x, inptu: 1}]", "models.0.inptu"), ("models: [{input: -1.0}]", "input")],
+    [
+        ("models: [", "not valid YAML"),
+        ("models: [{match: x, inptu: 1}]", "models.0.inptu"),
+        ("models: [{input: -1.0}]", "input"),
+    ],
 )
 def test_a_users_file_at_fault_is_one_line(tmp_path, text, says):
     (tmp_path / "mine.yaml").write_text(text)
@@ -111,7 +141,9 @@ def kinds(server) -> list[str | None]:
 
 
 async def twice(engine):
-    return [await engine.generate(asked("m")) for _ in range(2)] + [await engine.generate(asked("m", constraint=None))]
+    return [await engine.generate(asked("m")) for _ in range(2)] + [
+        await engine.generate(asked("m", constraint=None))
+    ]
 
 
 def test_where_no_schema_is_taken_plain_json_is_asked_for_from_then_on_and_recorded():
@@ -140,8 +172,15 @@ def test_a_model_known_to_take_no_schema_is_never_sent_one():
 
 
 def test_a_completion_row_tells_of_the_fallback_and_of_cached_tokens():
-    body = {**chat("{}"), "usage": {"prompt_tokens": 9, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 4}}}
+    body = {
+        **chat("{}"),
+        "usage": {"prompt_tokens": 9, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 4}},
+    }
     answer = Server(reply(body)).generate(make_request())
     assert answer.cached_tokens == 4
-    rows = table("completions", [completion_row(1, make_request(), Completion("{}", "stop", fallback="json_object"))])
-    assert rows.select(["fallback", "cached_tokens"]).to_pylist() == [{"fallback": "json_object", "cached_tokens": None}]
+    rows = table(
+        "completions", [completion_row(1, make_request(), Completion("{}", "stop", fallback="json_object"))]
+    )
+    assert rows.select(["fallback", "cached_tokens"]).to_pylist() == [
+        {"fallback": "json_object", "cached_tokens": None}
+    ]

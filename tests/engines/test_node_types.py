@@ -1,4 +1,6 @@
-"""llmpedia/engines/node_types.py: node types as Ray's GCS, the autoscaler's file and KubeRay's RayCluster give them."""
+"""llmpedia/engines/node_types.py: node types as Ray's GCS, the autoscaler's file and KubeRay's
+RayCluster give them.
+"""
 
 import json
 import subprocess
@@ -7,11 +9,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.support.harness import ENV
 from ray.core.generated import autoscaler_pb2
 
 from llmpedia.engines import node_types
 from llmpedia.engines.node_types import NodeType, config_file, configured_types, read_on_head, reported_types
+from tests.support.harness import ENV
 
 ROOT = Path(__file__).parents[2]
 H100 = {"CPU": 8, "GPU": 8, "accelerator_type:H100": 1}
@@ -25,7 +27,9 @@ def test_types_that_the_gcs_was_told_of():
     assert reported_types(config) == [NodeType("few", H100, 2), NodeType("many", H100, None)]
 
 
-@pytest.mark.parametrize("config", [None, autoscaler_pb2.ClusterConfig()], ids=["nothing", "an empty message"])
+@pytest.mark.parametrize(
+    "config", [None, autoscaler_pb2.ClusterConfig()], ids=["nothing", "an empty message"]
+)
 def test_where_nobody_told_the_gcs_it_knows_none(config):
     assert reported_types(config) is None
 
@@ -38,7 +42,11 @@ def test_types_of_the_shipped_cluster_file():
 
 
 def test_a_type_without_a_limit_of_its_own_has_the_clusters():
-    types = {"head": {"resources": {}}, "a": {"resources": H100}, "off": {"resources": H100, "max_workers": 0}}
+    types = {
+        "head": {"resources": {}},
+        "a": {"resources": H100},
+        "off": {"resources": H100, "max_workers": 0},
+    }
     config = {"head_node_type": "head", "available_node_types": types}
     assert configured_types({**config, "max_workers": 7}) == [NodeType("a", H100, 7)]
     assert configured_types(config) == [NodeType("a", H100, None)]
@@ -51,12 +59,21 @@ def monitor(file, address) -> subprocess.Popen:
 
 
 def test_the_file_of_this_cluster_is_found_among_others(tmp_path):
-    mine, other = tmp_path / "mine.yaml", tmp_path / "other.yaml"
-    started = [monitor(other, "10.0.0.1:7001"), monitor(None, "10.0.0.1:7002"), monitor(mine, "10.0.0.1:7003")]
+    mine = tmp_path / "mine.yaml"
+    other = tmp_path / "other.yaml"
+    started = [
+        monitor(other, "10.0.0.1:7001"),
+        monitor(None, "10.0.0.1:7002"),
+        monitor(mine, "10.0.0.1:7003"),
+    ]
     try:
         assert config_file("127.0.0.1:7003") == mine
         assert config_file("127.0.0.1:7002") is None
-        mine.write_text(json.dumps({"head_node_type": "h", "available_node_types": {"a": {"resources": H100, "max_workers": 1}}}))
+        mine.write_text(
+            json.dumps(
+                {"head_node_type": "h", "available_node_types": {"a": {"resources": H100, "max_workers": 1}}}
+            )
+        )
         assert read_on_head("127.0.0.1:7003") == [NodeType("a", H100, 1)]
     finally:
         for process in started:
@@ -64,9 +81,14 @@ def test_the_file_of_this_cluster_is_found_among_others(tmp_path):
 
 
 def test_the_ray_cluster_of_the_shipped_manifest(monkeypatch, tmp_path):
-    """As the API server answers: the cluster inside of the RayJob, with the names that the operator gives it."""
+    """As the API server answers: the cluster inside of the RayJob, with the names that the operator
+    gives it.
+    """
     job = next(yaml.safe_load_all((ROOT / "deploy/kuberay/rayjob.yaml").read_text()))
-    cluster = {"metadata": {"name": "llama-70b-x", "namespace": "runs"}, "spec": job["spec"]["rayClusterSpec"]}
+    cluster = {
+        "metadata": {"name": "llama-70b-x", "namespace": "runs"},
+        "spec": job["spec"]["rayClusterSpec"],
+    }
     asked = []
 
     class Client:
@@ -101,6 +123,11 @@ from llmpedia.engines.node_types import offered_types
 ray.init({head.address!r}, log_to_driver=False, logging_level="ERROR")
 print(offered_types())
 """
-    done = subprocess.run([sys.executable, "-c", program], env=ENV, capture_output=True, text=True, timeout=100, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=ENV, capture_output=True, text=True, timeout=100, check=True
+    )
     assert done.stdout.splitlines()[-1] == "None"
-    assert "ray.autoscaling = true: node types cannot be read (the head was started without --autoscaling-config" in done.stderr
+    assert (
+        "ray.autoscaling = true: node types cannot be read (the head was started without --autoscaling-config"
+        in done.stderr
+    )

@@ -1,22 +1,24 @@
-"""llmpedia/engines/openai.py against a real HTTP server: what is worth another try, what is final, what is sent."""
+"""llmpedia/engines/openai.py against a real HTTP server: what is worth another try, what is final,
+what is sent.
+"""
 
 import asyncio
 import json
 
 import pytest
 from aiohttp import web
-from tests.support.builders.runs import OPENAI, make_config, make_request, one_line
-from tests.support.endpoint import ERROR, Server, chat, reply
 
 from llmpedia.config.walk import EngineSection
 from llmpedia.engines.base import TransientError
 from llmpedia.engines.client import Client, GroupCommit
-from llmpedia.engines.openai import OpenAIEngine
 from llmpedia.engines.concurrency.client import Permits
+from llmpedia.engines.openai import OpenAIEngine
 from llmpedia.errors import ConfigError, EngineError
 from llmpedia.stages import Completion, Constraint
 from llmpedia.store.files import Folder
 from llmpedia.store.journal import JournalWriter, read_wave
+from tests.support.builders.runs import OPENAI, make_config, make_request, one_line
+from tests.support.endpoint import ERROR, Server, chat, reply
 
 
 async def cut(request):
@@ -104,7 +106,15 @@ def test_an_endpoint_that_refuses_us_altogether_is_no_answer(status):
     one_line(caught, "base_url", "model", "api_key_env")
 
 
-BODIES = ["404: Not Found", "<html>\nNot Found</html>", "", '"Not Found"', '["Not Found"]', "null", '{"error": null}']
+BODIES = [
+    "404: Not Found",
+    "<html>\nNot Found</html>",
+    "",
+    '"Not Found"',
+    '["Not Found"]',
+    "null",
+    '{"error": null}',
+]
 
 
 @pytest.mark.parametrize("body", BODIES)
@@ -148,7 +158,9 @@ def test_only_what_may_pass_is_tried_again(tmp_path, status, tries, probes, outc
     server = Server(reply(ERROR, status))
     found, journaled = through_client(server, tmp_path)
     assert (type(found), journaled) == (outcome, outcome is Completion)
-    assert [body["messages"][0]["content"] for body in server.bodies] == ["hello"] * tries + ["Are you there?"] * probes
+    assert [body["messages"][0]["content"] for body in server.bodies] == ["hello"] * tries + [
+        "Are you there?"
+    ] * probes
 
 
 def test_a_request_that_breaks_the_endpoint_each_time_is_told_from_an_outage(tmp_path):
@@ -172,7 +184,9 @@ def test_an_answer_comes_with_its_finish_and_usage():
 def test_an_answer_without_content_or_usage_is_still_an_answer(missing):
     body = chat(None) if missing == "content" else {k: v for k, v in chat("text").items() if k != "usage"}
     answer = Server(reply(body)).generate()
-    assert (answer.text, answer.error, answer.prompt_tokens) == (("", None, 3) if missing == "content" else ("text", None, None))
+    assert (answer.text, answer.error, answer.prompt_tokens) == (
+        ("", None, 3) if missing == "content" else ("text", None, None)
+    )
 
 
 def test_an_answer_with_half_a_character_can_be_journaled(tmp_path):

@@ -1,4 +1,6 @@
-"""llmpedia/engines/openai_batch.py against the strict emulator on a real port: nothing lost, nothing paid for twice."""
+"""llmpedia/engines/openai_batch.py against the strict emulator on a real port: nothing lost,
+nothing paid for twice.
+"""
 
 import asyncio
 import dataclasses
@@ -10,7 +12,6 @@ from types import SimpleNamespace
 
 import pytest
 from aiohttp import web
-from tests.support.builders.runs import OPENAI, make_config, make_request, one_line
 
 from llmpedia.config.walk import BatchSection, EngineSection
 from llmpedia.engines.base import TransientError
@@ -22,6 +23,7 @@ from llmpedia.rehearsal.server.batch_service import Batches, Delays, Plan
 from llmpedia.stages import Completion
 from llmpedia.store.files import Folder
 from llmpedia.store.journal import JournalWriter, read_batches, read_wave
+from tests.support.builders.runs import OPENAI, make_config, make_request, one_line
 
 QUICK = {"settle_s": 0.05, "first_poll_s": 0.02, "longest_poll_s": 0.1}
 WORDS = [f"word {n}" for n in range(10)]
@@ -44,7 +46,8 @@ class Bench:
     """The emulator, a journal, and engines that come and go."""
 
     def __init__(self, folder, answer=answer, batch=None, **service):
-        self.folder, self.batch = Folder(folder), BatchSection(**{**QUICK, **(batch or {})})
+        self.folder = Folder(folder)
+        self.batch = BatchSection(**{**QUICK, **(batch or {})})
         self._make = lambda: Batches(answer, **service)
         self.service = None
         self.engines = []
@@ -74,7 +77,9 @@ class Bench:
         """A new engine over what the journal holds now, as after a start."""
         section = EngineSection(**{**OPENAI, "kind": "openai_batch", "base_url": self.url, **section})
         commit = commit or GroupCommit(JournalWriter(self.folder, 0, f"w{len(self.engines)}"))
-        self.engines.append(OpenAIBatchEngine(section, self.batch, "run-1", 0, commit, read_batches(self.folder, 0)))
+        self.engines.append(
+            OpenAIBatchEngine(section, self.batch, "run-1", 0, commit, read_batches(self.folder, 0))
+        )
         return self.engines[-1]
 
     async def ask(self, engine, words=WORDS, tries=1, **request) -> dict:
@@ -117,11 +122,17 @@ def test_requests_of_one_moment_go_as_one_batch_and_come_back_as_online(tmp_path
     bench = Bench(tmp_path, delays=Delays(0.03, 0.03, 0.03))
     assert bench.answers() == RIGHT
     (batch,) = bench.service.batches
-    assert (batch["status"], batch["completion_window"], batch["metadata"]["run"]) == ("completed", "24h", "run-1")
+    assert (batch["status"], batch["completion_window"], batch["metadata"]["run"]) == (
+        "completed",
+        "24h",
+        "run-1",
+    )
     assert batch["metadata"]["wave"] == "00000"
     lines = bench.service.input(batch)
     assert {line["custom_id"] for line in lines} == {custom_id(make_request(w)) for w in WORDS}
-    assert {(line["method"], line["url"], line["body"]["model"]) for line in lines} == {("POST", "/v1/chat/completions", "m")}
+    assert {(line["method"], line["url"], line["body"]["model"]) for line in lines} == {
+        ("POST", "/v1/chat/completions", "m")
+    }
 
 
 def test_the_next_stage_goes_as_the_next_batch(tmp_path):
@@ -151,7 +162,11 @@ def test_files_hold_one_model_and_no_more_than_the_limits(tmp_path):
 
     async def two_models(bench):
         engine = bench.engine()
-        asks = [engine.generate(r) for w in WORDS for r in (make_request(w), make_request(w, sampling='{"seed": 1}'))]
+        asks = [
+            engine.generate(r)
+            for w in WORDS
+            for r in (make_request(w), make_request(w, sampling='{"seed": 1}'))
+        ]
         return await asyncio.gather(*asks)
 
     assert len(bench.run(two_models)) == 20
@@ -168,7 +183,12 @@ def test_files_are_cut_by_bytes(tmp_path):
 
 def test_enqueued_tokens_stay_below_the_setting(tmp_path):
     words = [f"{n} " + "x" * 398 for n in range(10)]  # 100 tokens each
-    bench = Bench(tmp_path, batch={"most_enqueued_tokens": 330}, most_enqueued_tokens=330, delays=Delays(in_progress=0.05))
+    bench = Bench(
+        tmp_path,
+        batch={"most_enqueued_tokens": 330},
+        most_enqueued_tokens=330,
+        delays=Delays(in_progress=0.05),
+    )
     assert bench.answers(words) == {w: right(w) for w in words}
     assert set(bench.statuses()) == {"completed"}
     assert bench.service.most_enqueued <= 330
@@ -198,7 +218,10 @@ def test_what_a_batch_leaves_is_asked_alone(tmp_path, plan, status):
     bench = Bench(tmp_path, plan=plans(plan))
     assert bench.answers(tries=2) == RIGHT
     left = 10 if 1.0 in (plan.expire, plan.cancel) else 3
-    assert [(b["status"], b["request_counts"]["total"]) for b in bench.service.batches] == [(status, 10), ("completed", left)]
+    assert [(b["status"], b["request_counts"]["total"]) for b in bench.service.batches] == [
+        (status, 10),
+        ("completed", left),
+    ]
 
 
 @pytest.mark.parametrize(("plan", "says"), [(Plan(expire=1.0), "batch_expired"), (Plan(lose=1.0), "lost")])
@@ -238,7 +261,9 @@ def test_a_completed_batch_without_an_output_file(tmp_path):
 
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_lines_that_may_pass_are_asked_again(tmp_path, status):
-    refuse = lambda body: (status, {"error": {"message": "busy"}}) if "3" in body["messages"][0]["content"] else None  # noqa: E731
+    refuse = lambda body: (
+        (status, {"error": {"message": "busy"}}) if "3" in body["messages"][0]["content"] else None
+    )  # noqa: E731
     bench = Bench(tmp_path, plan=plans(Plan(refuse=refuse)))
     assert bench.answers(tries=2) == RIGHT
     assert [b["request_counts"]["total"] for b in bench.service.batches] == [10, 1]
@@ -251,10 +276,14 @@ def bound(kind):
 SCHEMA = json.dumps({"json_schema": {"type": "object"}})
 
 
-@pytest.mark.parametrize("says", ["response_format json_schema is not supported", "Invalid schema for response_format"])
+@pytest.mark.parametrize(
+    "says", ["response_format json_schema is not supported", "Invalid schema for response_format"]
+)
 def test_a_refused_schema_falls_back_to_plain_json_as_online(tmp_path, says):
     refused = (400, {"error": {"message": says}})
-    bench = Bench(tmp_path, plan=lambda n: Plan(refuse=lambda body: refused if bound("json_schema")(body) else None))
+    bench = Bench(
+        tmp_path, plan=lambda n: Plan(refuse=lambda body: refused if bound("json_schema")(body) else None)
+    )
 
     async def ask(bench):
         engine = bench.engine()
@@ -280,7 +309,9 @@ def test_an_answer_without_a_choice_is_asked_again(tmp_path):
 
 
 def test_a_model_that_is_refused_ends_the_run_and_is_asked_again_after_it(tmp_path):
-    bench = Bench(tmp_path, plan=plans(Plan(refuse=lambda body: (404, {"error": {"message": "no such model"}}))))
+    bench = Bench(
+        tmp_path, plan=plans(Plan(refuse=lambda body: (404, {"error": {"message": "no such model"}})))
+    )
 
     async def twice(bench):
         first = await bench.ask(bench.engine())
@@ -308,7 +339,12 @@ def test_a_failed_batch_names_code_line_and_message_and_is_submitted_anew_after_
 
 def test_the_service_finds_its_faults_in_the_files_of_others():
     """The emulator is strict: what this engine never sends turns a batch failed."""
-    line = {"custom_id": "a", "method": "POST", "url": "/v1/chat/completions", "body": {"model": "m", "messages": []}}
+    line = {
+        "custom_id": "a",
+        "method": "POST",
+        "url": "/v1/chat/completions",
+        "body": {"model": "m", "messages": []},
+    }
     other = {**line, "custom_id": "b"}
     faults = {
         "empty_file": [],
@@ -322,13 +358,21 @@ def test_the_service_finds_its_faults_in_the_files_of_others():
     for code, lines in faults.items():
         text = "".join((x if isinstance(x, str) else json.dumps(x)) + "\n" for x in lines)
         shown = service._store(text.encode(), "in.jsonl", "batch")
-        batch = type("B", (), {"shown": {"input_file_id": shown["id"], "endpoint": "/v1/chat/completions"}, "lines": []})()
+        batch = type(
+            "B",
+            (),
+            {"shown": {"input_file_id": shown["id"], "endpoint": "/v1/chat/completions"}, "lines": []},
+        )()
         assert [e["code"] for e in service._validate(batch)] == [code]
 
 
 @pytest.mark.parametrize(
     ("name", "purpose", "says"),
-    [("in.json", "batch", "Must be .jsonl"), ("in.jsonl", "assistants", "not one of"), ("in.jsonl", "batch", "large")],
+    [
+        ("in.json", "batch", "Must be .jsonl"),
+        ("in.jsonl", "assistants", "not one of"),
+        ("in.jsonl", "batch", "large"),
+    ],
 )
 def test_the_service_refuses_uploads(tmp_path, name, purpose, says):
     import aiohttp
@@ -344,7 +388,10 @@ def test_the_service_refuses_uploads(tmp_path, name, purpose, says):
 
 def test_a_refused_upload_ends_the_run_in_one_line(tmp_path):
     found = Bench(tmp_path, most_bytes=10).answers()
-    assert all(isinstance(e, EngineError) and "File is too large" in str(e) and "\n" not in str(e) for e in found.values())
+    assert all(
+        isinstance(e, EngineError) and "File is too large" in str(e) and "\n" not in str(e)
+        for e in found.values()
+    )
 
 
 def test_a_key_that_does_not_see_the_batch_ends_the_run(tmp_path):
@@ -358,7 +405,9 @@ def test_a_key_that_does_not_see_the_batch_ends_the_run(tmp_path):
         bench.service._batches.clear()
         return await first
 
-    assert all(isinstance(e, EngineError) and "api_key_env" in str(e) for e in bench.run(other_project).values())
+    assert all(
+        isinstance(e, EngineError) and "api_key_env" in str(e) for e in bench.run(other_project).values()
+    )
 
 
 def test_an_unreachable_service_while_polling_drops_no_batch(tmp_path):
@@ -407,7 +456,9 @@ class Dies:
     """A journal that is killed at its n-th record, before or after it is on disk."""
 
     def __init__(self, folder, at, after):
-        self._commit, self._left, self._after = GroupCommit(JournalWriter(folder, 0, "dies")), at, after
+        self._commit = GroupCommit(JournalWriter(folder, 0, "dies"))
+        self._left = at
+        self._after = after
 
     async def durable(self, record):
         self._left -= 1
@@ -518,7 +569,8 @@ def test_a_journal_that_cannot_be_written_is_told(tmp_path):
 def test_an_interrupted_walk_does_not_wait_for_a_batch(monkeypatch):
     from llmpedia.materialize import run
 
-    began, closed = threading.Event(), threading.Event()
+    began = threading.Event()
+    closed = threading.Event()
 
     class Resolving:
         def __init__(self, *args):
@@ -560,7 +612,9 @@ def test_an_interrupted_walk_does_not_wait_for_a_batch(monkeypatch):
         "_progress": lambda progress: None,
     }
     walk = run._Walk.__new__(run._Walk)
-    walk.__dict__.update(parts, _config=make_config(engine={"kind": "openai_batch"}, waves={"workers": 1}), _resolving=None)
+    walk.__dict__.update(
+        parts, _config=make_config(engine={"kind": "openai_batch"}, waves={"workers": 1}), _resolving=None
+    )
 
     start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):

@@ -1,4 +1,6 @@
-"""The batch engine against a Batch API that this project did not write: @copilotkit/aimock, installed from npm."""
+"""The batch engine against a Batch API that this project did not write: @copilotkit/aimock,
+installed from npm.
+"""
 
 import asyncio
 import json
@@ -6,8 +8,6 @@ import shutil
 import subprocess
 
 import pytest
-from tests.support.builders.runs import OPENAI, make_request
-from tests.support.harness import free_port, wait_for
 
 from llmpedia.config.walk import BatchSection, EngineSection
 from llmpedia.engines.base import TransientError
@@ -17,12 +17,19 @@ from llmpedia.errors import EngineError
 from llmpedia.stages import Completion
 from llmpedia.store.files import Folder
 from llmpedia.store.journal import JournalWriter, read_batches
+from tests.support.builders.runs import OPENAI, make_request
+from tests.support.harness import free_port, wait_for
 
 pytestmark = pytest.mark.npm
 
 PACKAGE = "@copilotkit/aimock@1.43.0"
 QUICK = BatchSection(settle_s=0.05, first_poll_s=0.05, longest_poll_s=0.3)
-ENDS = {"completed": Completion, "failed": EngineError, "expired": TransientError, "cancelled": TransientError}
+ENDS = {
+    "completed": Completion,
+    "failed": EngineError,
+    "expired": TransientError,
+    "cancelled": TransientError,
+}
 
 
 @pytest.fixture(scope="module")
@@ -30,12 +37,20 @@ def url(tmp_path_factory):
     folder = tmp_path_factory.mktemp("aimock")
     assert shutil.which("npm"), "npm is missing: this test installs aimock with it (apt-get install npm)"
     subprocess.run(
-        ["npm", "install", "--no-audit", "--no-fund", PACKAGE], cwd=folder, check=True, capture_output=True, timeout=120
+        ["npm", "install", "--no-audit", "--no-fund", PACKAGE],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+        timeout=120,
     )
-    (folder / "f.json").write_text(json.dumps({"fixtures": [{"match": {}, "response": {"content": "canned"}}]}))
+    (folder / "f.json").write_text(
+        json.dumps({"fixtures": [{"match": {}, "response": {"content": "canned"}}]})
+    )
     port = free_port()
     server = subprocess.Popen(
-        [folder / "node_modules/.bin/llmock", "-f", "f.json", "-p", str(port)], cwd=folder, stdout=subprocess.DEVNULL
+        [folder / "node_modules/.bin/llmock", "-f", "f.json", "-p", str(port)],
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
     )
     wait_for(port)
     yield f"http://127.0.0.1:{port}/v1"

@@ -1,9 +1,10 @@
-"""llmpedia/analysis/usage.py: what was spent, by hand-counted completions; what is not known is null."""
+"""llmpedia/analysis/usage.py: what was spent, by hand-counted completions; what is not known is
+null.
+"""
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.support.builders.runs import Child, Corpus, Visit, make_config, make_request
 
 from llmpedia.analysis.usage import committed, spent, usage_table
 from llmpedia.engines.models import load_models
@@ -12,6 +13,7 @@ from llmpedia.materialize.subject import completion_row
 from llmpedia.stages import ASKED_AGAIN, Completion, Request
 from llmpedia.store.journal import JournalWriter, completion_record
 from llmpedia.store.run_folder import RunFolder
+from tests.support.builders.runs import Child, Corpus, Visit, make_config, make_request
 
 ANSWERS = {
     "outline": [Completion("{}", "stop", 100, 10), Completion(error="engine: HTTP 400")],
@@ -20,7 +22,11 @@ ANSWERS = {
 
 
 def request(stage, model, n, again=False) -> Request:
-    said = f'{ASKED_AGAIN}: "quoted". Answer again' if again else f'What of {n}? {{"role": "user", "content": "{ASKED_AGAIN}"}}'
+    said = (
+        f'{ASKED_AGAIN}: "quoted". Answer again'
+        if again
+        else f'What of {n}? {{"role": "user", "content": "{ASKED_AGAIN}"}}'
+    )
     return Request(stage, model, (("system", "s"), ("user", said)), None, "{}")
 
 
@@ -48,36 +54,66 @@ def by_stage(rows) -> dict:
 def test_calls_errors_tokens_and_cost_are_told_by_stage(tmp_path):
     rows = by_stage(usage_table(run_with(tmp_path / "run")))
     outline = rows["outline"]
-    assert (outline["calls"], outline["errored"], outline["prompt_tokens"], outline["completion_tokens"]) == (2, 1, 100, 10)
+    assert (outline["calls"], outline["errored"], outline["prompt_tokens"], outline["completion_tokens"]) == (
+        2,
+        1,
+        100,
+        10,
+    )
     assert outline["cost"] == pytest.approx((100 * 0.15 + 10 * 0.6) / 1e6, abs=1e-6)
     assert rows["article"]["cost"] == pytest.approx((100 * 0.15 + 100 * 0.075 + 1000 * 0.6) / 1e6, abs=1e-6)
-    assert (rows["all"]["calls"], rows["all"]["prompt_tokens"], rows["all"]["completion_tokens"]) == (3, 300, 1010)
+    assert (rows["all"]["calls"], rows["all"]["prompt_tokens"], rows["all"]["completion_tokens"]) == (
+        3,
+        300,
+        1010,
+    )
     assert rows["all"]["cost"] == pytest.approx(outline["cost"] + rows["article"]["cost"], abs=2e-6)
 
 
 def test_an_unknown_price_is_null_and_never_0(tmp_path):
     rows = by_stage(usage_table(run_with(tmp_path / "run", "some/model")))
-    assert {stage: row["cost"] for stage, row in rows.items()} == {"outline": None, "article": None, "all": None}
+    assert {stage: row["cost"] for stage, row in rows.items()} == {
+        "outline": None,
+        "article": None,
+        "all": None,
+    }
     assert rows["all"]["prompt_tokens"] == 300
 
 
 def test_tokens_that_the_engine_did_not_tell_are_null_and_never_0(tmp_path):
     answers = {"outline": [Completion("{}", "stop", 100, 10)], "article": [Completion("x", "stop")]}
     rows = by_stage(usage_table(run_with(tmp_path / "run", answers=answers)))
-    assert (rows["article"]["untold"], rows["article"]["prompt_tokens"], rows["article"]["cost"]) == (1, None, None)
-    assert (rows["outline"]["prompt_tokens"], rows["all"]["completion_tokens"], rows["all"]["cost"]) == (100, None, None)
+    assert (rows["article"]["untold"], rows["article"]["prompt_tokens"], rows["article"]["cost"]) == (
+        1,
+        None,
+        None,
+    )
+    assert (rows["outline"]["prompt_tokens"], rows["all"]["completion_tokens"], rows["all"]["cost"]) == (
+        100,
+        None,
+        None,
+    )
 
 
 def test_questions_put_again_are_counted_by_their_last_turn(tmp_path):
     """A subject whose prompt holds the very words is not one."""
     rows = by_stage(usage_table(run_with(tmp_path / "run", again={("outline", 1)})))
-    assert {stage: row["asked_again"] for stage, row in rows.items()} == {"outline": 1, "article": 0, "all": 1}
+    assert {stage: row["asked_again"] for stage, row in rows.items()} == {
+        "outline": 1,
+        "article": 0,
+        "all": 1,
+    }
 
 
 def test_a_batch_run_costs_half(tmp_path):
     online = by_stage(usage_table(run_with(tmp_path / "a")))["article"]["cost"]
-    batch = Corpus(tmp_path / "b", make_config(engine={"model": "gpt-4o-mini", "kind": "openai_batch"}, waves={"workers": 1}))
-    batch.seed("Root").walk(Visit("Root"), damage=lambda rows: rows.update(completions=rows_of("gpt-4o-mini", ANSWERS)))
+    batch = Corpus(
+        tmp_path / "b",
+        make_config(engine={"model": "gpt-4o-mini", "kind": "openai_batch"}, waves={"workers": 1}),
+    )
+    batch.seed("Root").walk(
+        Visit("Root"), damage=lambda rows: rows.update(completions=rows_of("gpt-4o-mini", ANSWERS))
+    )
     assert by_stage(usage_table(batch.run))["article"]["cost"] == pytest.approx(online / 2, abs=1e-6)
 
 

@@ -1,6 +1,8 @@
-"""The walk with the small real model under real vLLM: the engine process and the driver are killed in mid-wave.
+"""The walk with the small real model under real vLLM: the engine process and the driver are killed
+in mid-wave.
 
-Its text may differ between runs, so the properties are: nothing lost, nothing doubled, no journaled request asked again.
+Its text may differ between runs, so the properties are: nothing lost, nothing doubled, no journaled
+request asked again.
 """
 
 import os
@@ -13,10 +15,10 @@ from pathlib import Path
 import psutil
 import pyarrow.dataset as pads
 import pytest
-from tests.support.harness import fingerprint, start_driver
 
 from llmpedia.store.files import Folder
 from llmpedia.store.journal import read_piece
+from tests.support.harness import fingerprint, start_driver
 
 pytestmark = pytest.mark.real
 CONFIG = Path(__file__).parents[2] / "configs" / "demo.yaml"
@@ -26,7 +28,9 @@ class PieceKeeper:
     """Keeps every journal piece a run ever has, though commits remove them."""
 
     def __init__(self, run: Path, keep: Path) -> None:
-        self.run, self.keep, self.stop = run, keep, threading.Event()
+        self.run = run
+        self.keep = keep
+        self.stop = threading.Event()
         self.keep.mkdir()
         self.thread = threading.Thread(target=self._watch, daemon=True)
         self.thread.start()
@@ -57,25 +61,38 @@ def wait_until(holds, seconds, driver=None):
 
 
 def engine_cores():
-    return [p for p in psutil.process_iter(["cmdline"]) if "VLLM::EngineCore" in " ".join(p.info["cmdline"] or [])]
+    return [
+        p for p in psutil.process_iter(["cmdline"]) if "VLLM::EngineCore" in " ".join(p.info["cmdline"] or [])
+    ]
 
 
 def test_engine_and_driver_killed_in_mid_wave_lose_and_double_nothing(head, tmp_path):
     run = tmp_path / "run"
     keeper = PieceKeeper(run, tmp_path / "kept")
     (tmp_path / "seeds.txt").write_text("Vannevar Bush\nParis\nMarie Curie\n")
-    small = ("--set", f"run.titles={tmp_path}/seeds.txt", "--set", "caps.articles=4", "--set", "article.sections=[2, 2]")
+    small = (
+        "--set",
+        f"run.titles={tmp_path}/seeds.txt",
+        "--set",
+        "caps.articles=4",
+        "--set",
+        "article.sections=[2, 2]",
+    )
     small += ("--set", "article.words=60", "--set", "article.guided_links=2")
     driver = start_driver(CONFIG, run, head, *small)
     wait_until(lambda: len(list(run.glob("journal/wave=00001/*"))) >= 4, 240, driver)
     engine_cores()[0].kill()
     wait_until(lambda: not engine_cores(), 30)
     pieces = len(list(keeper.keep.iterdir()))
-    wait_until(lambda: len(list(keeper.keep.iterdir())) > pieces, 240, driver)  # Serve has replaced the replica, the wave goes on
+    wait_until(
+        lambda: len(list(keeper.keep.iterdir())) > pieces, 240, driver
+    )  # Serve has replaced the replica, the wave goes on
     assert driver.poll() is None
     driver.kill()
     driver.wait()
-    assert start_driver(CONFIG, run, head, *small).wait(400) == 0, (tmp_path / "driver.log").read_text()[-3000:]
+    assert start_driver(CONFIG, run, head, *small).wait(400) == 0, (tmp_path / "driver.log").read_text()[
+        -3000:
+    ]
     fingerprint(run)
     articles = pads.dataset(run / "tables" / "articles").to_table().to_pylist()
     assert len(articles) == 4

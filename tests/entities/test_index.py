@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from tests.support.builders.runs import Child, Corpus, Visit, one_line
 
 from llmpedia.entities.index import EntityIndex, Known, Neighbour
 from llmpedia.errors import InputError
+from tests.support.builders.runs import Child, Corpus, Visit, one_line
 
 
 def at(degrees: float) -> list[float]:
@@ -39,13 +39,17 @@ def ids(hits) -> list:
     return [h.entity_id if h.query is None else f"q{h.query}" for h in hits]
 
 
-@pytest.mark.parametrize(("value", "near"), [(0.9, True), (0.9000004, True), (0.8999996, True), (0.899999, False), (0.5, False)])
+@pytest.mark.parametrize(
+    ("value", "near"), [(0.9, True), (0.9000004, True), (0.8999996, True), (0.899999, False), (0.5, False)]
+)
 def test_a_committed_neighbour_is_at_the_threshold_or_over_it(tmp_path, value, near):
     found = index(seeds(tmp_path, at(0))).neighbours(batch(cosine(value)), 0)
     assert ids(found[0]) == ([0] if near else [])
 
 
-@pytest.mark.parametrize(("value", "near"), [(0.9, True), (0.9000004, True), (0.8999996, True), (0.899999, False), (0.5, False)])
+@pytest.mark.parametrize(
+    ("value", "near"), [(0.9, True), (0.9000004, True), (0.8999996, True), (0.899999, False), (0.5, False)]
+)
 def test_an_earlier_name_is_a_neighbour_at_the_threshold_or_over_it(tmp_path, value, near):
     found = index(seeds(tmp_path, at(180))).neighbours(batch(at(0), cosine(value)), 0)
     assert ids(found[1]) == (["q0"] if near else [])
@@ -115,11 +119,15 @@ def corpus(tmp_path):
     """Root; then A and an alias of it; then B. All apart."""
     vectors = {"Root": at(0), "A": at(90), "B": at(180)}
     corpus = Corpus(tmp_path / "run", vectors=vectors).seed("Root")
-    corpus.walk(Visit("Root", [Child("A"), Child("The A", "duplicate", "A")], lead="Root is the first of all roots."))
+    corpus.walk(
+        Visit("Root", [Child("A"), Child("The A", "duplicate", "A")], lead="Root is the first of all roots.")
+    )
     return corpus.walk(Visit("A", [Child("B")]))
 
 
-@pytest.mark.parametrize(("upto", "found"), [(0, [0, None, None, None]), (1, [0, 1, 1, None]), (2, [0, 1, 1, 2])])
+@pytest.mark.parametrize(
+    ("upto", "found"), [(0, [0, None, None, None]), (1, [0, 1, 1, None]), (2, [0, 1, 1, 2])]
+)
 def test_the_screen_sees_keys_and_aliases_up_to_the_wave_asked_for(corpus, upto, found):
     assert index(corpus.run.uri).screen(["root", "a", "thea", "b"], upto) == found
 
@@ -149,7 +157,8 @@ def test_a_fresh_index_answers_as_one_that_grew_with_the_run(tmp_path):
     rows = rng.normal(size=(60, 3)).astype(np.float32)
     vectors = dict(zip(names, (rows / np.linalg.norm(rows, axis=1, keepdims=True)).tolist(), strict=True))
     corpus = Corpus(tmp_path / "run", vectors=vectors).seed(*names[:20])
-    grown, queries = index(corpus.run.uri), batch(*vectors.values())
+    grown = index(corpus.run.uri)
+    queries = batch(*vectors.values())
     for wave in (1, 2):
         corpus.walk(Visit(names[wave], [Child(n) for n in names[20 * wave : 20 * wave + 20]]))
         grown.screen([], wave)

@@ -53,13 +53,23 @@ def test_different_names_have_different_keys_and_none_is_empty(names):
 
 @pytest.mark.parametrize(
     ("name", "key"),
-    [("U.S.", "us"), ("Covid-19", "covid19"), ("C++", "c++"), ("!!!", "!!!"), ("3.5", "3.5"), ("AC/DC", "acdc"), ("½", "1/2")],
+    [
+        ("U.S.", "us"),
+        ("Covid-19", "covid19"),
+        ("C++", "c++"),
+        ("!!!", "!!!"),
+        ("3.5", "3.5"),
+        ("AC/DC", "acdc"),
+        ("½", "1/2"),
+    ],
 )
 def test_key_is_exactly(name, key):
     assert canonical_key(name) == key
 
 
-@pytest.mark.parametrize("name", ["Straße", "İstanbul", "ŉ", "ΐ", "ﬁ", "½", "दिल्ली", "C++", "...", "AT&T 1/2 3.5", "Ⅷ"])
+@pytest.mark.parametrize(
+    "name", ["Straße", "İstanbul", "ŉ", "ΐ", "ﬁ", "½", "दिल्ली", "C++", "...", "AT&T 1/2 3.5", "Ⅷ"]
+)
 def test_key_of_a_key_is_itself(name):
     assert canonical_key(canonical_key(name)) == canonical_key(name)
 

@@ -1,7 +1,9 @@
-"""GPU nodes come for an engine's placement and go when it is gone: the shipped configurations on the shipped node types.
+"""GPU nodes come for an engine's placement and go when it is gone: the shipped configurations on
+the shipped node types.
 
-The nodes are pretend ones (``fake_cluster``), the autoscaler, its scheduler, placement groups and Serve are Ray's own, bundles
-and options the product's own. In the place of vLLM stands a replica that only says where its bundles came to lie.
+The nodes are pretend ones (``fake_cluster``), the autoscaler, its scheduler, placement groups and
+Serve are Ray's own, bundles and options the product's own. In the place of vLLM stands a replica
+that only says where its bundles came to lie.
 """
 
 import json
@@ -10,12 +12,12 @@ from collections import Counter
 
 import pytest
 import yaml
-from tests.support.cluster.fake_cluster import FakeCluster
-from tests.support.harness import HERE, llmpedia
 
 from llmpedia.config.walk import load_config
 from llmpedia.engines import vllm_serve
 from llmpedia.errors import EngineError
+from tests.support.cluster.fake_cluster import FakeCluster
+from tests.support.harness import HERE, llmpedia
 
 pytestmark = pytest.mark.real
 
@@ -53,7 +55,12 @@ def cluster():
 def ray(cluster):
     import ray
 
-    ray.init(cluster.address, log_to_driver=False, logging_level="ERROR", runtime_env={"env_vars": {"PYTHONPATH": str(ROOT)}})
+    ray.init(
+        cluster.address,
+        log_to_driver=False,
+        logging_level="ERROR",
+        runtime_env={"env_vars": {"PYTHONPATH": str(ROOT)}},
+    )
     yield ray
     ray.shutdown()
 
@@ -70,7 +77,9 @@ def types(cluster) -> list[str]:
 
     status = get_cluster_status(cluster.address)
     return sorted(
-        n.ray_node_type_name for n in [*status.active_nodes, *status.idle_nodes] if n.ray_node_type_name in cluster.types
+        n.ray_node_type_name
+        for n in [*status.active_nodes, *status.idle_nodes]
+        if n.ray_node_type_name in cluster.types
     )
 
 
@@ -93,7 +102,8 @@ def test_an_engine_brings_its_nodes_up_runs_and_lets_them_go(ray, cluster, file,
 
     engine = load_config(file).engine
     gone(ray)
-    name, begin = vllm_serve.app_name(engine), time.monotonic()
+    name = vllm_serve.app_name(engine)
+    begin = time.monotonic()
     app = vllm_serve.deployment(engine).options(func_or_class=StandIn).bind(vllm_serve.engine_args(engine))
     assert vllm_serve.deploy(name, app, 90)
     up = time.monotonic() - begin
@@ -109,14 +119,24 @@ def test_an_engine_brings_its_nodes_up_runs_and_lets_them_go(ray, cluster, file,
 
 def test_a_gpu_that_no_node_type_offers_is_refused_at_once(ray, cluster, tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"max_position_embeddings": 131072}))
-    sets = ["ray.autoscaling=true", f"ray.address={cluster.address}", f"engine.model={tmp_path}", "engine.accelerator=B200"]
+    sets = [
+        "ray.autoscaling=true",
+        f"ray.address={cluster.address}",
+        f"engine.model={tmp_path}",
+        "engine.accelerator=B200",
+    ]
     begin = time.monotonic()
-    done = llmpedia("materialize", str(LLAMA), "--run", str(tmp_path / "run"), *[a for s in sets for a in ("--set", s)])
+    done = llmpedia(
+        "materialize", str(LLAMA), "--run", str(tmp_path / "run"), *[a for s in sets for a in ("--set", s)]
+    )
     print(f"refused after {time.monotonic() - begin:.1f} s: {done.stderr.splitlines()[-1]}")
     assert done.returncode == 3
     last = done.stderr.splitlines()[-1]
     assert "need 4 GPUs (B200)" in last
-    assert "offered: 6 node type(s): cpu (0 GPUs, 16 CPUs, at most 2), p4de_spot (8 GPUs A100, 8 CPUs, at most 2)" in last
+    assert (
+        "offered: 6 node type(s): cpu (0 GPUs, 16 CPUs, at most 2), p4de_spot (8 GPUs A100, 8 CPUs, at most 2)"
+        in last
+    )
     assert not alive(ray)
 
 
@@ -129,15 +149,21 @@ def test_what_waits_in_vain_ends_with_a_line_and_asks_for_nothing_more(ray):
     with pytest.raises(EngineError) as caught:
         vllm_serve.deploy("in-vain", app, 5)
     print(caught.value)
-    assert str(caught.value).startswith("engine: in-vain did not start within engine.start_timeout_s = 5: its GPUs are")
+    assert str(caught.value).startswith(
+        "engine: in-vain did not start within engine.start_timeout_s = 5: its GPUs are"
+    )
     assert len(str(caught.value).splitlines()) == 1
     assert "in-vain" not in serve.status().applications
     assert not alive(ray)
 
 
 def test_a_replica_whose_tensor_parallel_group_would_be_torn_refuses_to_start(ray):
-    """Two groups of two on nodes of three GPUs: Ray packs 3 + 1, which vLLM would run over the network."""
-    engine = load_config(LLAMA, ["engine.tensor_parallel=2", "engine.pipeline_parallel=2", "engine.accelerator=L4"]).engine
+    """Two groups of two on nodes of three GPUs: Ray packs 3 + 1, which vLLM would run over the
+    network.
+    """
+    engine = load_config(
+        LLAMA, ["engine.tensor_parallel=2", "engine.pipeline_parallel=2", "engine.accelerator=L4"]
+    ).engine
     app = vllm_serve.deployment(engine).options(func_or_class=StandIn).bind(vllm_serve.engine_args(engine))
     with pytest.raises(EngineError) as caught:
         vllm_serve.deploy("torn", app, 90)

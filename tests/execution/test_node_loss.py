@@ -1,8 +1,11 @@
-"""A node lost in mid-wave with all that lies on it: the walk goes on elsewhere, and its corpus is the undisturbed one's."""
+"""A node lost in mid-wave with all that lies on it: the walk goes on elsewhere, and its corpus is
+the undisturbed one's.
+"""
 
 import time
 
 import pytest
+
 from tests.support.harness import Head, Node, ScriptedEngine, fingerprint, start_driver, write_config
 
 pytestmark = pytest.mark.real
@@ -24,7 +27,8 @@ def commits(run) -> int:
 
 def in_mid_wave(driver, run, nodes: list[Node], title: str) -> Node:
     """Wait for a moment between two commits; the node where ``title`` lies."""
-    begin, seen = time.monotonic(), commits(run)
+    begin = time.monotonic()
+    seen = commits(run)
     while time.monotonic() - begin < 60:
         assert driver.poll() is None, (run.parent / "driver.log").read_text()[-3000:]
         there = [node for node in nodes if node.workers(title)]
@@ -40,7 +44,8 @@ def test_a_walk_survives_the_loss_of_nodes(cluster, tmp_path):
     head, nodes = cluster
     engine = ScriptedEngine(tmp_path, latency=0.03)
     try:
-        config, run = write_config(tmp_path, engine, caps={"articles": 36}, waves={"size": 10, "workers": 2}), tmp_path / "run"
+        config = write_config(tmp_path, engine, caps={"articles": 36}, waves={"size": 10, "workers": 2})
+        run = tmp_path / "run"
         assert start_driver(config, tmp_path / "calm", head).wait(200) == 0
         driver = start_driver(config, run, head)
         for title in ("EntityIndex", "SubjectWorker"):

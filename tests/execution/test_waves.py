@@ -1,4 +1,6 @@
-"""Two waves under way at a time, finished in order; a failure ends all of it and waits for a commit that has begun."""
+"""Two waves under way at a time, finished in order; a failure ends all of it and waits for a commit
+that has begun.
+"""
 
 import threading
 import time
@@ -24,8 +26,13 @@ class Job:
     """Waves whose writing takes as long as ``seconds`` says, without Ray."""
 
     def __init__(self, monkeypatch, count, seconds=lambda wave: 0.01, fails=()):
-        self.count, self.finished, self.writing, self.most = count, [], set(), 0
-        self.seconds, self.fails, self.done = seconds, fails, -1
+        self.count = count
+        self.finished = []
+        self.writing = set()
+        self.most = 0
+        self.seconds = seconds
+        self.fails = fails
+        self.done = -1
         monkeypatch.setattr(waves, "stream", self._stream)
         limiter = SimpleNamespace(forget=SimpleNamespace(remote=lambda prefix: None))
         self.waves = waves.Waves(None, [limiter], lambda plan: plan, self._finish, lambda words: None)
@@ -67,7 +74,9 @@ def test_a_failed_wave_ends_the_job_and_nothing_after_it_is_finished(monkeypatch
 
 
 def test_a_failure_of_the_younger_wave_does_not_wait_for_the_older_to_be_written(monkeypatch):
-    """The engine is down for both; an hour's worth of requests in the older one must not be waited for."""
+    """The engine is down for both; an hour's worth of requests in the older one must not be waited
+    for.
+    """
     hold = threading.Event()
     monkeypatch.setattr(waves, "_LEAVE_S", 0.2)
     job = Job(monkeypatch, 4, seconds=lambda wave: hold.wait(30) if wave == 0 else 0.0, fails={1})
@@ -81,7 +90,8 @@ def test_a_failure_of_the_younger_wave_does_not_wait_for_the_older_to_be_written
 
 def test_whoever_waits_for_rows_is_gone_when_a_failure_is_told(monkeypatch):
     """A thread that is still at work when Ray goes down under it takes the process with it."""
-    job, left = Job(monkeypatch, 4, fails={1}), []
+    job = Job(monkeypatch, 4, fails={1})
+    left = []
 
     def _stream(rows, plan, config, stopped):
         if plan.wave == 0:

@@ -1,4 +1,6 @@
-"""llmpedia/grid: cells from one file, refused before anything starts, walked side by side, and asked no question twice."""
+"""llmpedia/grid: cells from one file, refused before anything starts, walked side by side, and
+asked no question twice.
+"""
 
 import hashlib
 import json
@@ -10,8 +12,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.support.builders.runs import OPENAI, Corpus, one_line
-from tests.support.harness import ENV, ScriptedEngine, fingerprint, free_port, start_driver, wait_for, write_config
 
 from llmpedia.analysis.usage import asked, committed
 from llmpedia.cli import main
@@ -25,11 +25,26 @@ from llmpedia.grid.settings import load_grid_config
 from llmpedia.grid.sharing import shared_stages, sources_of
 from llmpedia.stages import Request
 from llmpedia.store.run_folder import RunFolder
+from tests.support.builders.runs import OPENAI, Corpus, one_line
+from tests.support.harness import (
+    ENV,
+    ScriptedEngine,
+    fingerprint,
+    free_port,
+    start_driver,
+    wait_for,
+    write_config,
+)
 
 CONFIGS = Path(__file__).parents[2] / "configs"
-GRIDS = sorted([*CONFIGS.glob("ablation*.yaml"), *CONFIGS.glob("topics*.yaml"), *CONFIGS.glob("topics/*.yaml")])
+GRIDS = sorted(
+    [*CONFIGS.glob("ablation*.yaml"), *CONFIGS.glob("topics*.yaml"), *CONFIGS.glob("topics/*.yaml")]
+)
 WALK = {"run": {"seed": "Vannevar Bush"}, "engine": OPENAI, "embedding": OPENAI}
-STANCES = {"left": {"run": {"persona": "left_leaning"}}, "neutral": {"run": {"persona": "scientific_neutral"}}}
+STANCES = {
+    "left": {"run": {"persona": "left_leaning"}},
+    "neutral": {"run": {"persona": "scientific_neutral"}},
+}
 
 
 def write(folder, data) -> Path:
@@ -44,7 +59,10 @@ def cells(folder, axes, **walk):
 
 
 def test_a_cell_is_named_by_its_labels_and_holds_the_sections_of_all_of_them(tmp_path):
-    models = {"llama-3.3": {"engine": {"model": "big"}}, "gpt": {"engine": {"model": "small", "concurrency": 9}}}
+    models = {
+        "llama-3.3": {"engine": {"model": "big"}},
+        "gpt": {"engine": {"model": "small", "concurrency": 9}},
+    }
     found = cells(tmp_path, {"stance": STANCES, "model": models})
     told = [(c.name, c.config.run.persona, c.config.engine.model, c.config.engine.concurrency) for c in found]
     assert told == [  # those of one engine stand together
@@ -61,8 +79,15 @@ def test_files_are_named_relative_to_whoever_names_them_and_a_label_may_bring_it
     (tmp_path / "walks" / "titles.txt").write_text("One\n")
     (tmp_path / "own.txt").write_text("Two\n")
     titles = {"mode": "titles", "titles": "titles.txt", "seed": None}
-    (tmp_path / "walks" / "walk.yaml").write_text(yaml.safe_dump({**WALK, "run": titles, "caps": {"depth": 3}}))
-    axes = {"list": {"theirs": {"file": "walks/walk.yaml"}, "own": {"run": {"mode": "titles", "titles": "own.txt"}}}}
+    (tmp_path / "walks" / "walk.yaml").write_text(
+        yaml.safe_dump({**WALK, "run": titles, "caps": {"depth": 3}})
+    )
+    axes = {
+        "list": {
+            "theirs": {"file": "walks/walk.yaml"},
+            "own": {"run": {"mode": "titles", "titles": "own.txt"}},
+        }
+    }
     theirs, own = cells(tmp_path, axes, run={"seed": None})
     assert (theirs.config.run.titles, theirs.config.caps.depth) == (str(tmp_path / "walks" / "titles.txt"), 3)
     assert (own.config.run.titles, own.config.caps.depth) == (str(tmp_path / "own.txt"), None)
@@ -71,14 +96,26 @@ def test_files_are_named_relative_to_whoever_names_them_and_a_label_may_bring_it
 @pytest.mark.parametrize(
     ("axes", "parts"),
     [
-        ({"a": {"x": {"run": {"persna": "left_leaning"}}}}, ["cell x: ", "run.persna = 'left_leaning'", "did you mean persona?"]),
-        ({"a": {"x": {"run": {"persona": "angry"}}}}, ["cell x: ", "run.persona = 'angry'", "scientific_neutral"]),
+        (
+            {"a": {"x": {"run": {"persna": "left_leaning"}}}},
+            ["cell x: ", "run.persna = 'left_leaning'", "did you mean persona?"],
+        ),
+        (
+            {"a": {"x": {"run": {"persona": "angry"}}}},
+            ["cell x: ", "run.persona = 'angry'", "scientific_neutral"],
+        ),
         ({"a": {"x": {"caps": {"articles": 0}}}}, ["cell x: ", "caps.articles = 0"]),
-        ({"a": {"x": {"run": {"titles": "none.txt"}}}}, ["cell x: ", "run.titles = 'none.txt'", "no such file"]),
+        (
+            {"a": {"x": {"run": {"titles": "none.txt"}}}},
+            ["cell x: ", "run.titles = 'none.txt'", "no such file"],
+        ),
         ({"a": {"x": {"file": "none.yaml"}}}, ["walk.file = 'none.yaml'", "no such file"]),
         ({"a": {"x": {"file": 3}}}, ["walk.file = 3", "is no path"]),
         ({"a": {"x": {}, "y": {}}}, ["x and y", "one and the same run", "remove one"]),
-        ({"a": {"x": {}, "x-y": {"engine": {"seed": 1}}}, "b": {"y-z": {}, "z": {}}}, ["two cells are called x-y-z", "rename"]),
+        (
+            {"a": {"x": {}, "x-y": {"engine": {"seed": 1}}}, "b": {"y-z": {}, "z": {}}},
+            ["two cells are called x-y-z", "rename"],
+        ),
         ({"a": {"../x": {}}}, ["axes.a.../x", "match pattern"]),
         ({"a": {True: {}}}, ["axes.a", "True", "valid string"]),
         ({"a": {}}, ["axes.a = {}", "at least 1"]),
@@ -119,12 +156,20 @@ def test_a_key_that_is_not_set_is_told_before_any_cell_is_walked(tmp_path, capsy
 
 
 def test_an_audit_at_fault_is_one_line(tmp_path):
-    path = write(tmp_path, {"walk": WALK, "axes": {"stance": STANCES}, "audit": {"file": str(CONFIGS / "audit.yaml")}})
+    path = write(
+        tmp_path, {"walk": WALK, "axes": {"stance": STANCES}, "audit": {"file": str(CONFIGS / "audit.yaml")}}
+    )
     with pytest.raises(ConfigError) as caught:
         grid_of(load_grid_config(path), path)
     one_line(caught, "audit: ", "wikipedia.contact: null", "--set audit.wikipedia.contact=ADDRESS")
-    whole = grid_of(load_grid_config(path, ["audit.wikipedia.contact=me@x.org", "audit.sample.random=7"]), path)
-    assert (whole.audit.name, whole.audit.config.sample.random, whole.audit.config.sample.hop_whole) == ("audit", 7, 1)
+    whole = grid_of(
+        load_grid_config(path, ["audit.wikipedia.contact=me@x.org", "audit.sample.random=7"]), path
+    )
+    assert (whole.audit.name, whole.audit.config.sample.random, whole.audit.config.sample.hop_whole) == (
+        "audit",
+        7,
+        1,
+    )
 
 
 def test_cells_are_chosen_by_name(tmp_path):
@@ -139,7 +184,12 @@ def test_cells_are_chosen_by_name(tmp_path):
 @pytest.mark.parametrize("path", GRIDS, ids=lambda p: p.stem)
 def test_every_grid_of_the_project_has_cells_that_can_be_walked(path):
     whole = grid_of(load_grid_config(path, ["audit.wikipedia.contact=me@x.org"]), path)
-    assert len(whole.cells) == {"ablation": 8, "ablation-rehearsal": 8, "all": 15, "topics-rehearsal": 30}.get(path.stem, 3)
+    assert len(whole.cells) == {
+        "ablation": 8,
+        "ablation-rehearsal": 8,
+        "all": 15,
+        "topics-rehearsal": 30,
+    }.get(path.stem, 3)
     if path.parent.name == "topics":
         personas = Counter(c.config.run.persona for c in whole.cells)
         assert set(personas.values()) == {len(whole.cells) // 3}
@@ -163,7 +213,9 @@ def test_engines_that_differ_share_nothing_whatever_their_model_is_called(tmp_pa
     warm = {"stages": {"article": {"temperature": 0.5}}}
     near = cells(tmp_path, {"heat": {"cold": {}, "warm": warm}})
     assert shared_stages(near[0].config, near[1].config) == ["outline", "ner", "arbitration"]
-    far = cells(tmp_path, {"heat": {"cold": {}, "warm": {**warm, "engine": {"base_url": "http://other:1/v1"}}}})
+    far = cells(
+        tmp_path, {"heat": {"cold": {}, "warm": {**warm, "engine": {"base_url": "http://other:1/v1"}}}}
+    )
     assert shared_stages(far[0].config, far[1].config) == []
 
 
@@ -207,9 +259,13 @@ def engine(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def grid(engine, head, tmp_path_factory):
-    """Two walks that differ in the sampling of their articles alone; the scripted model takes no notice of it."""
+    """Two walks that differ in the sampling of their articles alone; the scripted model takes no
+    notice of it.
+    """
     folder = tmp_path_factory.mktemp("grid")
-    walk = write_config(folder, engine, caps={"articles": 7}, waves={"size": 6}, ray={"address": head.address})
+    walk = write_config(
+        folder, engine, caps={"articles": 7}, waves={"size": 6}, ray={"address": head.address}
+    )
     return write(folder, {"walk": {"file": str(walk)}, "axes": {"heat": HEAT}})
 
 
@@ -228,7 +284,9 @@ def start(grid, out, *args):
 
 
 def bodies(run, config) -> list[str]:
-    """Hashes of the bodies of all requests that a run has been answered, as the scripted engine logs them."""
+    """Hashes of the bodies of all requests that a run has been answered, as the scripted engine
+    logs them.
+    """
     found = []
     for row in RunFolder.open(str(run)).read("completions").to_pylist():
         messages = tuple((m["role"], m["content"]) for m in json.loads(row["messages"]))
@@ -260,7 +318,9 @@ def test_a_question_that_two_cells_have_in_common_is_asked_once(calm, grid, engi
 
 @pytest.mark.real
 def test_a_run_that_was_spared_questions_is_the_run_it_would_have_been(calm, grid, head, tmp_path):
-    alone = start_driver(grid.parent / "config.yaml", tmp_path / "alone", head, "--set", "stages.article.temperature=0.5")
+    alone = start_driver(
+        grid.parent / "config.yaml", tmp_path / "alone", head, "--set", "stages.article.temperature=0.5"
+    )
     assert alone.wait(200) == 0
     assert fingerprint(tmp_path / "alone") == fingerprint(calm[0] / "warm")
 
@@ -268,13 +328,16 @@ def test_a_run_that_was_spared_questions_is_the_run_it_would_have_been(calm, gri
 @pytest.mark.real
 def test_a_grid_that_is_killed_goes_on_where_it_was_and_ends_the_same(calm, grid, tmp_path):
     out = tmp_path / "killed"
-    driver, end = start(grid, out), time.monotonic() + 200
+    driver = start(grid, out)
+    end = time.monotonic() + 200
     while not (out / "warm" / "waves" / "00001.json").exists():
         assert driver.poll() is None and time.monotonic() < end, (tmp_path / "grid.log").read_text()[-3000:]
         time.sleep(0.02)
     driver.kill()
     driver.wait()
-    assert len(RunFolder.open(str(out / "warm")).manifests) < len(RunFolder.open(str(calm[0] / "warm")).manifests)
+    assert len(RunFolder.open(str(out / "warm")).manifests) < len(
+        RunFolder.open(str(calm[0] / "warm")).manifests
+    )
     assert start(grid, out).wait(200) == 0, (tmp_path / "grid.log").read_text()[-3000:]
     for name in HEAT:
         assert fingerprint(out / name) == fingerprint(calm[0] / name)
@@ -285,15 +348,36 @@ def test_a_grid_that_is_killed_goes_on_where_it_was_and_ends_the_same(calm, grid
 @pytest.mark.real
 def test_every_cell_is_audited_and_another_engine_is_never_taken_answers_from(head, tmp_path):
     port = free_port()
-    serve = [sys.executable, "-m", "llmpedia.cli", "rehearse", "serve", "--port", str(port), "--set", "entities=300"]
+    serve = [
+        sys.executable,
+        "-m",
+        "llmpedia.cli",
+        "rehearse",
+        "serve",
+        "--port",
+        str(port),
+        "--set",
+        "entities=300",
+    ]
     world = subprocess.Popen(serve, env=ENV, stderr=(tmp_path / "world.log").open("w"))
     try:
         wait_for(port, 60)
         url = f"http://127.0.0.1:{port}"
         here = {"base_url": f"{url}/v1"}
         common = {"waves": {"size": 8, "workers": 1}, "ray": {"address": head.address}}
-        walk = {"file": str(CONFIGS / "rehearsal.yaml"), "engine": here, "embedding": here, "caps": {"articles": 4}, **common}
-        audit = {"file": str(CONFIGS / "audit-rehearsal.yaml"), "engine": here, "sample": {"random": 4}, **common}
+        walk = {
+            "file": str(CONFIGS / "rehearsal.yaml"),
+            "engine": here,
+            "embedding": here,
+            "caps": {"articles": 4},
+            **common,
+        }
+        audit = {
+            "file": str(CONFIGS / "audit-rehearsal.yaml"),
+            "engine": here,
+            "sample": {"random": 4},
+            **common,
+        }
         audit |= {"wikipedia": {"api_url": f"{url}/w/api.php"}, "audit": {"tiers": ["wikipedia"]}}
         path = write(tmp_path, {"walk": walk, "axes": {"prompting": PROMPTING}, "audit": audit})
         assert start(path, tmp_path / "out").wait(120) == 0, (tmp_path / "grid.log").read_text()[-3000:]
@@ -306,7 +390,14 @@ def test_every_cell_is_audited_and_another_engine_is_never_taken_answers_from(he
     assert f"next: llmpedia report {tmp_path}/out/* --out DIR" in said
     assert f"llmpedia audit report {tmp_path}/out/*/audits/audit-rehearsal --out DIR" in said
 
-    sets = [f"engine.base_url={url}/v1", f"embedding.base_url={url}/v1", f"reuse=[{tmp_path}/out/plain]", "engine.seed=7"]
+    sets = [
+        f"engine.base_url={url}/v1",
+        f"embedding.base_url={url}/v1",
+        f"reuse=[{tmp_path}/out/plain]",
+        "engine.seed=7",
+    ]
     args = [part for s in sets for part in ("--set", s)]
-    assert main(["materialize", str(CONFIGS / "rehearsal.yaml"), "--run", str(tmp_path / "other"), *args]) == 2
+    assert (
+        main(["materialize", str(CONFIGS / "rehearsal.yaml"), "--run", str(tmp_path / "other"), *args]) == 2
+    )
     assert not (tmp_path / "other").exists()

@@ -1,4 +1,6 @@
-"""Another encyclopedia's texts as a run: forms, files, folders, and what verify, audits and reports make of it."""
+"""Another encyclopedia's texts as a run: forms, files, folders, and what verify, audits and reports
+make of it.
+"""
 
 import asyncio
 import csv
@@ -7,24 +9,24 @@ import json
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.support.builders.audit import Direct, Pages, ScriptedJudge, audit_config
-from tests.support.builders.runs import one_line
 
 from llmpedia.audit.article import AuditItem, AuditStages, Helpers, audit_article
 from llmpedia.audit.audit_folder import constants_of
-from llmpedia.importing.formats import as_wikitext
-from llmpedia.importing.run import ImportSettings, import_texts
-from llmpedia.importing.sources import Absent, Columns, Text
 from llmpedia.audit.providers import EvidenceEngine
 from llmpedia.audit.run import describe_audit
 from llmpedia.audit.sampling import articles_of
 from llmpedia.cli import main
 from llmpedia.errors import ConfigError, InputError
+from llmpedia.importing.formats import as_wikitext
+from llmpedia.importing.run import ImportSettings, import_texts
+from llmpedia.importing.sources import Absent, Columns, Text
 from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import RunFolder
 from llmpedia.store.verify import verify
 from llmpedia.tables import TABLES, table
 from llmpedia.wikitext import Article
+from tests.support.builders.audit import Direct, Pages, ScriptedJudge, audit_config
+from tests.support.builders.runs import one_line
 
 ROWS = [
     {"title": "Ada Lovelace", "text": "Ada Lovelace wrote notes. She was born in 1815."},
@@ -117,7 +119,10 @@ def test_wikitext_stays_as_it_is():
 def test_every_title_is_an_article_or_has_the_reason_why_not(tmp_path):
     run = imported(tmp_path, jsonl(tmp_path))
     assert texts_of(run) == {"Ada Lovelace": ROWS[0]["text"], "AC/DC": ROWS[1]["text"]}
-    assert errors_of(run) == {"Nobody": "its text is empty", "Missing one": "the file has no row of this title"}
+    assert errors_of(run) == {
+        "Nobody": "its text is empty",
+        "Missing one": "the file has no row of this title",
+    }
     seeds = run.read("candidates").to_pylist()
     assert [(c["name"], c["fate"], c["entity_id"]) for c in seeds][-1] == ("AC-DC", "wave_duplicate", 1)
     assert run.manifests[0].facts["notes"] == [
@@ -190,7 +195,8 @@ def test_a_folder_of_files_named_by_title(tmp_path):
 
 
 def test_an_import_is_whole_and_the_same_again(tmp_path, capsys):
-    first, second = imported(tmp_path, jsonl(tmp_path)), imported(tmp_path, jsonl(tmp_path), run="again")
+    first = imported(tmp_path, jsonl(tmp_path))
+    second = imported(tmp_path, jsonl(tmp_path), run="again")
     assert verify(first).findings == []
     assert first.fingerprint() == second.fingerprint()
     before = len(first.manifests)
@@ -228,14 +234,21 @@ def test_other_texts_in_the_same_folder_are_refused(tmp_path):
 class Changing:
     """A source that has more the second time."""
 
-    may_change, notes, identity = True, [], {"pattern": "x"}
+    may_change = True
+    notes = []
+    identity = {"pattern": "x"}
 
     def __init__(self, has):
-        self.has, self.asked = has, []
+        self.has = has
+        self.asked = []
 
     async def get(self, title):
         self.asked.append(title)
-        return Text(title, f"On {title}.", "text", "x", "0", "2026-01-01T00:00:00Z") if title in self.has else Absent("HTTP 404")
+        return (
+            Text(title, f"On {title}.", "text", "x", "0", "2026-01-01T00:00:00Z")
+            if title in self.has
+            else Absent("HTTP 404")
+        )
 
     async def close(self):
         pass
@@ -243,7 +256,9 @@ class Changing:
 
 def test_another_start_asks_only_for_what_failed(tmp_path):
     settings = ImportSettings("https://x.org/{title}", titles(tmp_path, ["A", "B", "C"]), "other")
-    one, two, three = Changing({"A"}), Changing({"A", "C"}), Changing({"A", "C"})
+    one = Changing({"A"})
+    two = Changing({"A", "C"})
+    three = Changing({"A", "C"})
     for source in (one, two, three):
         run = import_texts(settings, str(tmp_path / "run"), lambda p: None, source)
     assert (one.asked, two.asked, three.asked) == (["A", "B", "C"], ["B", "C"], ["B"])
@@ -258,7 +273,9 @@ def damaged(run, change):
     change(rows)
     again = RunFolder.create_or_open(f"{run.uri}-damaged", run.description())
     with Lease(again.folder) as lease:
-        again.commit(lease, {t: run.read(t, [0]).drop_columns("wave") for t in TABLES}, run.manifests[0].facts)
+        again.commit(
+            lease, {t: run.read(t, [0]).drop_columns("wave") for t in TABLES}, run.manifests[0].facts
+        )
         again.commit(lease, {t: table(t, r) for t, r in rows.items()}, run.manifests[1].facts)
     return again
 
@@ -266,7 +283,10 @@ def damaged(run, change):
 DAMAGES = {
     "no source": (lambda rows: rows["imports"].pop(), "article 1 has not one source"),
     "two sources": (lambda rows: rows["imports"].append(rows["imports"][0]), "article 0 has not one source"),
-    "a completion named": (lambda rows: rows["articles"][0].update(completion="k"), "article 0 names a completion"),
+    "a completion named": (
+        lambda rows: rows["articles"][0].update(completion="k"),
+        "article 0 names a completion",
+    ),
     "source of nothing": (
         lambda rows: rows["imports"].append({**rows["imports"][0], "subject_id": 3}),
         "imports of subjects [3]",
@@ -286,11 +306,17 @@ def test_an_audit_takes_an_import_like_a_run(tmp_path):
     audit = RunFolder.create_or_open(f"{run.uri}/audits/a", describe_audit(audit_config(), run, {}))
     constants = constants_of(audit)
     assert (constants["model"], constants["persona"], constants["topic"]) == ("other", None, None)
-    judge, config = ScriptedJudge(), audit_config()
-    providers = {t: Direct(EvidenceEngine(Pages(t, {"Ada Lovelace": "She was born in 1815."}))) for t in ("wikipedia", "web")}
+    judge = ScriptedJudge()
+    config = audit_config()
+    providers = {
+        t: Direct(EvidenceEngine(Pages(t, {"Ada Lovelace": "She was born in 1815."})))
+        for t in ("wikipedia", "web")
+    }
     item = AuditItem(0, "Ada Lovelace", texts_of(run)["Ada Lovelace"])
     done = asyncio.run(
-        audit_article(item, config, AuditStages.of(config), Helpers(judge, providers, dict.fromkeys(providers, "p")))
+        audit_article(
+            item, config, AuditStages.of(config), Helpers(judge, providers, dict.fromkeys(providers, "p"))
+        )
     )
     assert len(done.claims) == 2
     assert [v["verdict"] for v in done.verdicts if v["tier"] == "wikipedia"] == ["insufficient", "supported"]
@@ -306,7 +332,16 @@ def test_commands_know_an_import(tmp_path, capsys):
 
 
 def test_the_command(tmp_path, capsys):
-    command = ["import", str(jsonl(tmp_path)), "--titles", titles(tmp_path), "--name", "other", "--run", str(tmp_path / "run")]
+    command = [
+        "import",
+        str(jsonl(tmp_path)),
+        "--titles",
+        titles(tmp_path),
+        "--name",
+        "other",
+        "--run",
+        str(tmp_path / "run"),
+    ]
     assert main(command) == 0
     told = capsys.readouterr().out
     assert "2 articles of 4 titles by other" in told
@@ -323,7 +358,9 @@ def test_a_walk_is_no_import(tmp_path):
 
 
 def test_no_bar_is_drawn_before_what_is_wrong(tmp_path, capsys):
-    assert main(["import", str(tmp_path / "none.jsonl"), "--name", "other", "--run", str(tmp_path / "run")]) == 2
+    assert (
+        main(["import", str(tmp_path / "none.jsonl"), "--name", "other", "--run", str(tmp_path / "run")]) == 2
+    )
     (line,) = capsys.readouterr().err.splitlines()
     assert "none.jsonl" in line and "page" not in line and "[00:00" not in line
 
@@ -337,7 +374,12 @@ FAULTS = {
     "no address": ("ftp://x.org/{title}", TITLES, {"contact": "a@b.c"}, ["http or https"]),
     "of no kind": ("texts.pdf", None, {}, [".jsonl", ".parquet"]),
     "no JSON": ("bad.jsonl", None, {}, ["line 2", "no JSON"]),
-    "no column": ("texts.jsonl", None, {"columns": Columns("name")}, ["'name'", "title, text", "--title-column"]),
+    "no column": (
+        "texts.jsonl",
+        None,
+        {"columns": Columns("name")},
+        ["'name'", "title, text", "--title-column"],
+    ),
     "a number for a text": ("number.jsonl", None, {}, ["line 1", "must be strings"]),
     "empty folder": ("empty", None, {}, ["holds no text", "--form"]),
     "no name": ("texts.jsonl", None, {"name": " "}, ["--name"]),

@@ -1,4 +1,6 @@
-"""Pages of an encyclopedia over real HTTP: manners, robots.txt, what is kept, and where it may not go."""
+"""Pages of an encyclopedia over real HTTP: manners, robots.txt, what is kept, and where it may not
+go.
+"""
 
 import asyncio
 from collections import Counter
@@ -6,24 +8,29 @@ from datetime import datetime
 
 import pytest
 from aiohttp import web
-from tests.support.builders.runs import one_line
-from tests.support.builders.web import FILLER
 
+from llmpedia.errors import EngineError
 from llmpedia.importing.robots import Robots
 from llmpedia.importing.run import ImportSettings, import_texts
 from llmpedia.importing.site import SiteSettings, SiteTexts
 from llmpedia.importing.sources import Absent, Text
-from llmpedia.errors import EngineError
 from llmpedia.store.verify import verify
+from tests.support.builders.runs import one_line
+from tests.support.builders.web import FILLER
 
 LETTER = "curator@example.org"
 
 
 class Encyclopedia:
-    """Serves robots.txt and ``/page/NAME``; ``pages``: name -> text, status, (status, headers), or a list of such, in turn."""
+    """Serves robots.txt and ``/page/NAME``; ``pages``: name -> text, status, (status, headers), or
+    a list of such, in turn.
+    """
 
     def __init__(self, pages, robots=404):
-        self.pages, self.robots, self.asked, self.agents = pages, robots, Counter(), set()
+        self.pages = pages
+        self.robots = robots
+        self.asked = Counter()
+        self.agents = set()
 
     async def __aenter__(self):
         app = web.Application()
@@ -49,12 +56,18 @@ class Encyclopedia:
         if isinstance(answer, tuple):
             return web.Response(status=answer[0], headers=answer[1])
         plain = path == "/robots.txt" or path.endswith(".txt")
-        body = answer if plain else f"<html><body><article><p>{answer}</p><p>{FILLER}</p></article></body></html>"
+        body = (
+            answer
+            if plain
+            else f"<html><body><article><p>{answer}</p><p>{FILLER}</p></article></body></html>"
+        )
         return web.Response(text=body, content_type="text/plain" if plain else "text/html")
 
 
 def run_site(folder, pages, titles, robots=404, loopback=True, every_s=0.0):
-    """What the titles came to, the server, and how long each wait was, by a clock that nothing but waits moves."""
+    """What the titles came to, the server, and how long each wait was, by a clock that nothing but
+    waits moves.
+    """
     waits = []
 
     async def note(seconds):
@@ -87,7 +100,13 @@ def test_a_page_is_read_and_says_where_it_came_from(tmp_path):
 
 
 def test_titles_are_quoted_so_that_each_has_a_page_of_its_own(tmp_path):
-    pages = {"AC%2FDC": "A band.", "C%23": "A language.", "%C3%85land": "Islands.", "..%2Fx": "Dots.", "What%3F": "A question."}
+    pages = {
+        "AC%2FDC": "A band.",
+        "C%23": "A language.",
+        "%C3%85land": "Islands.",
+        "..%2Fx": "Dots.",
+        "What%3F": "A question.",
+    }
     found, _, _ = run_site(tmp_path, pages, ["AC/DC", "C#", "Åland", "../x", "What?"])
     assert {t: type(f) for t, f in found.items()} == dict.fromkeys(found, Text)
 
@@ -106,7 +125,9 @@ def test_no_two_requests_within_the_time_between_them(tmp_path):
 
 
 def test_a_longer_delay_that_robots_txt_asks_for_is_kept(tmp_path):
-    _, _, waits = run_site(tmp_path, {"A": "Text.", "B": "x"}, ["A", "B"], robots="User-agent: *\nCrawl-delay: 9", every_s=1.0)
+    _, _, waits = run_site(
+        tmp_path, {"A": "Text.", "B": "x"}, ["A", "B"], robots="User-agent: *\nCrawl-delay: 9", every_s=1.0
+    )
     assert waits == [9.0, 9.0]
 
 
@@ -126,7 +147,9 @@ def test_what_robots_txt_forbids_is_not_asked_for(tmp_path):
     assert server.asked["/page/B_secret"] == 0
 
 
-@pytest.mark.parametrize(("robots", "reason"), [(503, "HTTP 503"), ((302, {"Location": "http://10.0.0.1/"}), "an IP address")])
+@pytest.mark.parametrize(
+    ("robots", "reason"), [(503, "HTTP 503"), ((302, {"Location": "http://10.0.0.1/"}), "an IP address")]
+)
 def test_without_a_readable_robots_txt_nothing_is_read(tmp_path, robots, reason):
     with pytest.raises(EngineError) as caught:
         run_site(tmp_path, {"A": "Text."}, ["A"], robots=robots)
@@ -138,7 +161,11 @@ def test_what_is_kept_is_not_asked_for_again(tmp_path):
         pages = {"A": "Text.", "B": 404}
         async with Encyclopedia(pages) as server:
             settings = SiteSettings(
-                f"http://127.0.0.1:{server.port}/page/{{title}}", LETTER, tmp_path, every_s=0, allow_loopback=True
+                f"http://127.0.0.1:{server.port}/page/{{title}}",
+                LETTER,
+                tmp_path,
+                every_s=0,
+                allow_loopback=True,
             )
             found = []
             for _ in range(2):
@@ -189,7 +216,12 @@ def test_a_site_becomes_a_run_that_is_the_same_again(tmp_path):
         async with Encyclopedia({"A": "Text [[A]].", "B.txt": f"== Plain == {FILLER}"}) as server:
             (tmp_path / "titles.txt").write_text("A\nB.txt\nC\n")
             pattern = f"http://127.0.0.1:{server.port}/page/{{title}}"
-            more = {"contact": LETTER, "every_s": 0.0, "cache": str(tmp_path / "cache"), "allow_loopback": True}
+            more = {
+                "contact": LETTER,
+                "every_s": 0.0,
+                "cache": str(tmp_path / "cache"),
+                "allow_loopback": True,
+            }
             settings = ImportSettings(pattern, str(tmp_path / "titles.txt"), "other", **more)
             runs = [
                 await asyncio.to_thread(import_texts, settings, str(tmp_path / name), lambda p: None)
@@ -210,10 +242,19 @@ ROBOTS = {
     "nothing is disallowed by an empty rule": ("User-agent: *\nDisallow:", {"/a": True}),
     "the longest rule decides": ("User-agent: *\nDisallow: /a\nAllow: /a/b", {"/a/c": False, "/a/b": True}),
     "allowing wins a tie": ("User-agent: *\nDisallow: /a\nAllow: /a", {"/a": True}),
-    "ours before everybody's": ("User-agent: *\nDisallow: /\nUser-agent: llmpedia\nDisallow: /x", {"/a": True, "/x": False}),
-    "another's name is not ours": ("User-agent: llm\nDisallow: /\nUser-agent: llmpediabot\nDisallow: /", {"/a": True}),
+    "ours before everybody's": (
+        "User-agent: *\nDisallow: /\nUser-agent: llmpedia\nDisallow: /x",
+        {"/a": True, "/x": False},
+    ),
+    "another's name is not ours": (
+        "User-agent: llm\nDisallow: /\nUser-agent: llmpediabot\nDisallow: /",
+        {"/a": True},
+    ),
     "names share a group": ("User-agent: x\nUser-agent: llmpedia\nDisallow: /a", {"/a": False}),
-    "groups of one name are joined": ("User-agent: *\nDisallow: /a\nUser-agent: *\nDisallow: /b", {"/a": False, "/b": False}),
+    "groups of one name are joined": (
+        "User-agent: *\nDisallow: /a\nUser-agent: *\nDisallow: /b",
+        {"/a": False, "/b": False},
+    ),
     "wildcard": ("User-agent: *\nDisallow: /*?*id=", {"/a?x=1&id=2": False, "/a?x=1": True}),
     "end": ("User-agent: *\nDisallow: /*.pdf$", {"/a.pdf": False, "/a.pdf?x": True}),
     "end without wildcard": ("User-agent: *\nDisallow: /a$", {"/a": False, "/ab": True}),

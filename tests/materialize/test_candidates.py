@@ -1,4 +1,6 @@
-"""llmpedia/materialize/subject.py: the candidates of an article, one a key, with the score that decides."""
+"""llmpedia/materialize/subject.py: the candidates of an article, one a key, with the score that
+decides.
+"""
 
 import time
 
@@ -11,7 +13,9 @@ from llmpedia.wikitext import Article
 
 
 def article(*links):
-    return f"'''Japan''' met {', '.join(f'[[{x}]]' for x in links)}.\n\n== Life ==\nLong.\n\n== Works ==\nMany."
+    return (
+        f"'''Japan''' met {', '.join(f'[[{x}]]' for x in links)}.\n\n== Life ==\nLong.\n\n== Works ==\nMany."
+    )
 
 
 def candidates(text, prompting="baseline"):
@@ -35,9 +39,14 @@ def test_candidate_has_its_highest_score_which_decides_when_calibrated(prompting
 
 
 def test_one_candidate_a_key_with_first_surface_mentions_and_sentence():
-    rows = candidates("See [[Covid 19]] now. Then [[U.S.]] and [[COVID-19|it]]. Last [[us]], [[Covid_19#Spread]].")
+    rows = candidates(
+        "See [[Covid 19]] now. Then [[U.S.]] and [[COVID-19|it]]. Last [[us]], [[Covid_19#Spread]]."
+    )
     found = [(r["position"], r["key"], r["name"], r["mentions"], r["sentence"]) for r in rows]
-    assert found == [(0, "covid19", "Covid 19", 3, "See Covid 19 now."), (1, "us", "U.S.", 2, "Then U.S. and it.")]
+    assert found == [
+        (0, "covid19", "Covid 19", 3, "See Covid 19 now."),
+        (1, "us", "U.S.", 2, "Then U.S. and it."),
+    ]
 
 
 def test_names_in_all_scripts_and_signs_are_candidates_of_their_own():

@@ -1,8 +1,11 @@
-"""SIGKILL anything, at any moment, and start again: the finished corpus is byte-identical to an undisturbed one."""
+"""SIGKILL anything, at any moment, and start again: the finished corpus is byte-identical to an
+undisturbed one.
+"""
 
 import random
 
 import pytest
+
 from tests.support.campaign import VICTIMS, Campaign
 from tests.support.harness import Head, ScriptedEngine, fingerprint, start_driver, write_config
 
@@ -11,7 +14,8 @@ KILLS = 18
 
 @pytest.mark.real
 def test_killed_anywhere_the_corpus_is_the_same(tmp_path):
-    engine, head = ScriptedEngine(tmp_path, latency=0.03), Head()
+    engine = ScriptedEngine(tmp_path, latency=0.03)
+    head = Head()
     try:
         config = write_config(tmp_path, engine, caps={"articles": 60}, waves={"size": 15, "workers": 2})
         assert start_driver(config, tmp_path / "calm", head).wait(300) == 0

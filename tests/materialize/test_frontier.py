@@ -1,10 +1,10 @@
 """llmpedia/materialize/frontier.py: the plan of a wave is a function of committed content alone."""
 
 import pytest
-from tests.support.builders.runs import Child, Corpus, Visit, make_config
 
 from llmpedia.materialize.frontier import Frontier
 from llmpedia.store.run_folder import RunFolder
+from tests.support.builders.runs import Child, Corpus, Visit, make_config
 
 
 def config(size=10, **caps):
@@ -145,7 +145,10 @@ def test_a_raised_cap_expands_stored_articles_first(capped):
     assert [(i.name, i.visit, str(i.expand)) for i in plan.items] == [("Root", "expand", "full")]
     capped.walk(Visit("Root", named("C"), visit="expand"))
     plan = plan_of(capped, config(subjects=9))
-    assert [(i.name, i.visit, str(i.expand)) for i in plan.items] == [("A", "expand", "full"), ("B", "generate", "full")]
+    assert [(i.name, i.visit, str(i.expand)) for i in plan.items] == [
+        ("A", "expand", "full"),
+        ("B", "generate", "full"),
+    ]
 
 
 def test_expansions_and_new_articles_share_the_size_of_a_wave(capped):
@@ -180,14 +183,21 @@ def test_a_failed_article_is_not_expanded(corpus):
 
 
 def walk(run_uri, settings, restart: bool) -> list:
-    """Plans of a whole walk over a tree of names, two waves overlapping; ``restart``: a new planner for every wave."""
+    """Plans of a whole walk over a tree of names, two waves overlapping; ``restart``: a new planner
+    for every wave.
+    """
     corpus = Corpus(run_uri, settings).seed("x")
-    frontier, plans, waiting = Frontier(corpus.run, settings), [], []
+    frontier = Frontier(corpus.run, settings)
+    plans = []
+    waiting = []
 
     def commit():
         plan = waiting.pop(0)
         full = {i.name: i.expand == "full" for i in plan.items}
-        visits = [Visit(n, named(f"{n}0", f"{n}1") if full[n] and len(n) < 4 else [], "odd" if n == "x1" else None) for n in full]
+        visits = [
+            Visit(n, named(f"{n}0", f"{n}1") if full[n] and len(n) < 4 else [], "odd" if n == "x1" else None)
+            for n in full
+        ]
         corpus.walk(*visits)
 
     while True:

@@ -3,8 +3,6 @@
 import json
 
 import pytest
-from tests.support.builders.runs import Child, Corpus, Visit, make_config
-from tests.engines.test_usage import rows_of
 
 from llmpedia.cli import main
 from llmpedia.config.walk import Config, parse_config
@@ -12,6 +10,8 @@ from llmpedia.engines.memory import kv_bytes, memory_rows, parameters
 from llmpedia.engines.models import load_models
 from llmpedia.materialize.plan import plan
 from llmpedia.stages import Completion
+from tests.engines.test_usage import rows_of
+from tests.support.builders.runs import Child, Corpus, Visit, make_config
 
 LLAMA_70B = {
     "hidden_size": 8192,
@@ -62,7 +62,9 @@ def test_cost_is_the_sum_of_its_stages_and_follows_prices():
     assert article["cost"] == pytest.approx(
         (article["prompt_tokens"] * 0.15 + article["completion_tokens"] * 0.6) / 1e6, abs=0.01
     )
-    assert rows["all"]["cost"] == pytest.approx(sum(r["cost"] for s, r in rows.items() if s != "all"), abs=0.01)
+    assert rows["all"]["cost"] == pytest.approx(
+        sum(r["cost"] for s, r in rows.items() if s != "all"), abs=0.01
+    )
 
 
 def test_a_stage_without_a_price_makes_the_sum_null():
@@ -74,7 +76,9 @@ def test_a_stage_without_a_price_makes_the_sum_null():
 
 
 def test_a_longer_article_costs_more_and_self_grounding_is_a_stage():
-    short, long = (by_stage(plan(priced(article={"words": n}), None))["article"]["completion_tokens"] for n in (100, 200))
+    short, long = (
+        by_stage(plan(priced(article={"words": n}), None))["article"]["completion_tokens"] for n in (100, 200)
+    )
     assert long == pytest.approx(2 * short, rel=0.01)
     assert "self_grounding" in by_stage(plan(priced(run={"self_grounding": True}), None))
 
@@ -99,9 +103,14 @@ def test_what_a_reasoning_model_changes_is_said(line):
 
 
 def test_averages_are_those_of_a_run_like_it(tmp_path):
-    answers = {"outline": [Completion("{}", "stop", 100, 10)] * 1, "article": [Completion("x", "stop", 200, 1000)]}
+    answers = {
+        "outline": [Completion("{}", "stop", 100, 10)] * 1,
+        "article": [Completion("x", "stop", 200, 1000)],
+    }
     corpus = Corpus(tmp_path / "run").seed("Root")
-    corpus.walk(Visit("Root", [Child("A")]), damage=lambda rows: rows.update(completions=rows_of("m", answers)))
+    corpus.walk(
+        Visit("Root", [Child("A")]), damage=lambda rows: rows.update(completions=rows_of("m", answers))
+    )
     planned = plan(priced(), corpus.run)
     rows = by_stage(planned)
     assert (rows["outline"]["calls"], rows["outline"]["prompt_tokens"]) == (1000, 100_000)
@@ -146,7 +155,9 @@ def test_the_command_prints_it_and_starts_nothing(tmp_path, capsys):
     path.write_text("engine: {kind: openai, model: gpt-4o-mini, base_url: http://127.0.0.1:1/v1}\n")
     assert main(["plan", str(path), "--set", "caps.articles=7"]) == 0
     said = capsys.readouterr().out
-    assert all(part in said for part in ("arbitration", "gpt-4o-mini", "7 articles: caps.articles", "prices as of"))
+    assert all(
+        part in said for part in ("arbitration", "gpt-4o-mini", "7 articles: caps.articles", "prices as of")
+    )
     assert main(["plan", str(path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["stages"][-1]["stage"] == "all"
     assert [p.name for p in tmp_path.iterdir()] == ["config.yaml"]

@@ -1,4 +1,6 @@
-"""llmpedia/materialize/resolve.py: which names of a wave are new entities; decided in order, whatever order answers come in."""
+"""llmpedia/materialize/resolve.py: which names of a wave are new entities; decided in order,
+whatever order answers come in.
+"""
 
 import asyncio
 import base64
@@ -9,7 +11,6 @@ import re
 
 import numpy as np
 import pytest
-from tests.support.builders.runs import Child, Corpus, Visit, make_config
 
 from llmpedia.entities.index import EntityIndex
 from llmpedia.entities.keys import canonical_key
@@ -17,9 +18,18 @@ from llmpedia.materialize.resolve import Proposal, Resolver
 from llmpedia.materialize.steps import Stages
 from llmpedia.materialize.subject import _candidate
 from llmpedia.stages import Completion
+from tests.support.builders.runs import Child, Corpus, Visit, make_config
 
 # name -> direction in degrees: names within 25 degrees are neighbours (cosine 0.90)
-ANGLES = {"Root": 0, "Germany": 60, "Deutschland": 62, "Germania": 64, "Alemania": 66, "Mars": 180, "Venus": 240}
+ANGLES = {
+    "Root": 0,
+    "Germany": 60,
+    "Deutschland": 62,
+    "Germania": 64,
+    "Alemania": 66,
+    "Mars": 180,
+    "Venus": 240,
+}
 
 
 def vector(name: str) -> list[float]:
@@ -28,10 +38,14 @@ def vector(name: str) -> list[float]:
 
 
 class Model:
-    """Answers arbitration by the candidate's name and embeds by ``ANGLES``; keeps what it was asked."""
+    """Answers arbitration by the candidate's name and embeds by ``ANGLES``; keeps what it was
+    asked.
+    """
 
     def __init__(self, answers=None, unembedded=(), seed=None):
-        self.answers, self.unembedded, self.random = answers or {}, unembedded, seed and random.Random(seed)
+        self.answers = answers or {}
+        self.unembedded = unembedded
+        self.random = seed and random.Random(seed)
         self.asked: list[str] = []
 
     async def complete(self, request):
@@ -46,7 +60,11 @@ class Model:
         text = next(content for role, content in request.messages if role == "user")
         self.asked.append(text)
         answer = self.answers.get(re.match(r"Candidate: (\w+)\.", text).group(1), "none")
-        return answer if isinstance(answer, Completion) else Completion(json.dumps({"duplicate_of": answer}), "stop")
+        return (
+            answer
+            if isinstance(answer, Completion)
+            else Completion(json.dumps({"duplicate_of": answer}), "stop")
+        )
 
 
 class LocalIndex:
@@ -54,7 +72,9 @@ class LocalIndex:
 
     def __init__(self, uri, config):
         entities = config.entities
-        self._index = EntityIndex(uri, entities.similarity_threshold, entities.neighbours, entities.lead_words)
+        self._index = EntityIndex(
+            uri, entities.similarity_threshold, entities.neighbours, entities.lead_words
+        )
         self._upto = self._index._loaded
 
     async def screen(self, keys):
@@ -81,7 +101,9 @@ class Bench:
         """What became of the names, each proposed by another parent: (rows, resolved)."""
         self.model = model or Model()
         proposals = [
-            Proposal([_candidate(0, canonical_key(n), n, f"It met {n} once.")], 10 + i, f"P{i}", f"P{i} is one.", 3)
+            Proposal(
+                [_candidate(0, canonical_key(n), n, f"It met {n} once.")], 10 + i, f"P{i}", f"P{i} is one.", 3
+            )
             for i, n in enumerate(names)
         ]
         rows = [p.first for p in proposals]
@@ -108,7 +130,14 @@ def test_a_new_entity_is_a_row_with_its_parent_hop_sentence_and_vector(bench):
     _, resolved = bench.resolve("Mars")
     (row,) = resolved.entities
     embedding = row.pop("embedding")
-    plain = {"entity_id": 2, "key": "mars", "name": "Mars", "hop": 3, "parent_id": 10, "sentence": "It met Mars once."}
+    plain = {
+        "entity_id": 2,
+        "key": "mars",
+        "name": "Mars",
+        "hop": 3,
+        "parent_id": 10,
+        "sentence": "It met Mars once.",
+    }
     assert row == plain
     assert embedding == pytest.approx(vector("Mars"), abs=1e-6)
 
@@ -116,7 +145,9 @@ def test_a_new_entity_is_a_row_with_its_parent_hop_sentence_and_vector(bench):
 def test_a_name_that_the_arbiter_calls_a_committed_entity_is_its_alias(bench):
     rows, resolved = bench.resolve("Deutschland", model=Model({"Deutschland": "A"}))
     assert (rows[0]["fate"], rows[0]["entity_id"]) == ("duplicate", 1)
-    assert resolved.aliases == [{"key": "deutschland", "name": "Deutschland", "entity_id": 1, "parent_id": 10}]
+    assert resolved.aliases == [
+        {"key": "deutschland", "name": "Deutschland", "entity_id": 1, "parent_id": 10}
+    ]
     assert resolved.entities == []
 
 
@@ -127,7 +158,10 @@ def test_a_neighbour_that_the_arbiter_keeps_apart_is_a_new_entity(bench):
 
 def test_the_arbiter_is_told_the_lead_of_a_committed_entity_and_the_parents_words(bench):
     bench.resolve("Deutschland")
-    assert "Deutschland. Named in the article on P0 (P0 is one.): It met Deutschland once." in bench.model.asked[0]
+    assert (
+        "Deutschland. Named in the article on P0 (P0 is one.): It met Deutschland once."
+        in bench.model.asked[0]
+    )
     assert "A: Germany. Germany is a country in Europe." in bench.model.asked[0]
 
 
@@ -158,7 +192,9 @@ def test_a_duplicate_of_a_duplicate_is_an_alias_of_the_entity(bench):
 @pytest.mark.parametrize("chain", [2, 3])
 def test_a_duplicate_of_a_rejected_name_is_rejected_with_it(bench, chain):
     names = ["Deutschland", "Germania", "Alemania"][:chain]
-    rows, resolved = bench.resolve(*names, model=Model({"Deutschland": "?", "Germania": "A", "Alemania": "A"}))
+    rows, resolved = bench.resolve(
+        *names, model=Model({"Deutschland": "?", "Germania": "A", "Alemania": "A"})
+    )
     assert [(r["fate"], r["entity_id"]) for r in rows] == [("arbitration_failed", None)] * chain
     assert rows[-1]["reason"] == f"same as {names[-2]}, which was rejected"
     assert (resolved.entities, resolved.aliases) == ([], [])
@@ -166,7 +202,11 @@ def test_a_duplicate_of_a_rejected_name_is_rejected_with_it(bench, chain):
 
 @pytest.mark.parametrize(
     ("answer", "says"),
-    [("Z", "duplicate_of is 'Z'"), (Completion("hm", "stop"), "no JSON"), (Completion("{", "length"), "truncated")],
+    [
+        ("Z", "duplicate_of is 'Z'"),
+        (Completion("hm", "stop"), "no JSON"),
+        (Completion("{", "length"), "truncated"),
+    ],
     ids=["no such letter", "no JSON", "cut"],
 )
 def test_a_malformed_arbitration_rejects(bench, answer, says):
@@ -189,17 +229,27 @@ def test_an_arbiter_that_failed_rejects(bench):
 
 def test_a_name_that_cannot_be_embedded_is_rejected_and_the_others_are_not(bench):
     rows, _ = bench.resolve("Mars", "Venus", model=Model(unembedded=["Mars"]))
-    assert [(r["fate"], r["reason"]) for r in rows] == [("arbitration_failed", "embedding: HTTP 500"), ("queued", None)]
+    assert [(r["fate"], r["reason"]) for r in rows] == [
+        ("arbitration_failed", "embedding: HTTP 500"),
+        ("queued", None),
+    ]
 
 
 def test_neighbours_are_told_apart_although_a_name_before_them_has_no_vector(bench):
     model = Model({"Germania": "A"}, unembedded=["Mars"])
-    assert bench.fates("Mars", "Deutschland", "Germania", model=model)[1:] == [("queued", 2), ("duplicate", 2)]
+    assert bench.fates("Mars", "Deutschland", "Germania", model=model)[1:] == [
+        ("queued", 2),
+        ("duplicate", 2),
+    ]
 
 
 def test_a_key_twice_in_a_wave_is_one_entity(bench):
     rows, resolved = bench.resolve("Mars", "Venus", "Mars")
-    assert [(r["fate"], r["entity_id"]) for r in rows] == [("queued", 2), ("queued", 3), ("wave_duplicate", 2)]
+    assert [(r["fate"], r["entity_id"]) for r in rows] == [
+        ("queued", 2),
+        ("queued", 3),
+        ("wave_duplicate", 2),
+    ]
     assert [(e["name"], e["parent_id"]) for e in resolved.entities] == [("Mars", 10), ("Venus", 11)]
 
 

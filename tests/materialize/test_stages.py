@@ -10,12 +10,15 @@ from llmpedia.stages import AnswerError
 
 ASKED = Phrases("S", ("Karnak", "granite", "Abu  Simbel"))
 NEAR = Likeness("Deutschland", ("Germany", "Dresden"))
-YES, NO = Decision(True), Decision(False)
+YES = Decision(True)
+NO = Decision(False)
 
 
 def stages(prompting="baseline", **entities):
     run = {"prompting": prompting}
-    return Stages.of(parse_config({"run": run, "article": {"sections": [2, 3]}, "entities": entities}, "test"))
+    return Stages.of(
+        parse_config({"run": run, "article": {"sections": [2, 3]}, "entities": entities}, "test")
+    )
 
 
 def outline(text):
@@ -40,7 +43,9 @@ def sections(*titles):
     ],
 )
 def test_outline_is_distinct_plain_headings_up_to_the_largest_number(answer, headings):
-    """A NUL broke the grammar of guided articles; half a surrogate pair, which could not be written anywhere, is replaced."""
+    """A NUL broke the grammar of guided articles; half a surrogate pair, which could not be written
+    anywhere, is replaced.
+    """
     assert outline(answer) == headings
 
 
@@ -65,7 +70,9 @@ def test_unusable_outline_is_an_error(answer, error):
 
 def facts(confidence="0.9", extra=""):
     fact = f'{{"predicate": "in", "object": "Nubia", "confidence": {confidence}}}'
-    return stages().self_grounding.parse(Subject("S"), f'{{"summary": "s", "aliases": [], "salient_facts": [{fact}]{extra}}}')
+    return stages().self_grounding.parse(
+        Subject("S"), f'{{"summary": "s", "aliases": [], "salient_facts": [{fact}]{extra}}}'
+    )
 
 
 @pytest.mark.parametrize(("confidence", "value"), [("0.9", 0.9), ("1", 1.0), ("0", 0.0)])
@@ -74,7 +81,9 @@ def test_fact_sheet_is_read(confidence, value):
     assert facts(confidence) == FactSheet(summary="s", aliases=[], salient_facts=[fact])
 
 
-@pytest.mark.parametrize("confidence", ['"0.9"', "true", "null", "1.1", "-0.1", "NaN", "Infinity", "1" + "0" * 400])
+@pytest.mark.parametrize(
+    "confidence", ['"0.9"', "true", "null", "1.1", "-0.1", "NaN", "Infinity", "1" + "0" * 400]
+)
 def test_fact_without_a_confidence_from_0_to_1_is_an_error(confidence):
     with pytest.raises(AnswerError, match=r"not a fact sheet: .*'confidence'"):
         facts(confidence)
@@ -88,7 +97,10 @@ def test_fact_sheet_with_another_key_is_an_error():
 def test_facts_below_the_threshold_are_not_told():
     told = [Fact(predicate=p, object="x", confidence=c) for p, c in [("sure", 0.75), ("unsure", 0.74)]]
     subject = Subject("S", facts=FactSheet(summary="s", aliases=["T"], salient_facts=told))
-    assert stages().outline.values(subject)["facts_block"] == "What you know of it: s\nAlso known as: T\n- sure: x"
+    assert (
+        stages().outline.values(subject)["facts_block"]
+        == "What you know of it: s\nAlso known as: T\n- sure: x"
+    )
 
 
 WIKI = "'''S''' is a [[Place]].\n\n== Life ==\nLong."
@@ -100,7 +112,10 @@ WIKI = "'''S''' is a [[Place]].\n\n== Life ==\nLong."
         (WIKI, WIKI),
         (f"```wikitext\n{WIKI}\n```", WIKI),
         (f"```\n{WIKI}\n```", WIKI),
-        ("I'm sorry to say he was poor.\n== Life ==\nLong.", "I'm sorry to say he was poor.\n== Life ==\nLong."),
+        (
+            "I'm sorry to say he was poor.\n== Life ==\nLong.",
+            "I'm sorry to say he was poor.\n== Life ==\nLong.",
+        ),
         ("'''S''' cannot be moved.", "'''S''' cannot be moved."),
         ("I Can Not Be Moved is a song.\n== Life ==\nx", "I Can Not Be Moved is a song.\n== Life ==\nx"),
     ],
@@ -130,7 +145,9 @@ def test_refusal_is_no_article(answer):
         stages().article.parse(Subject("S"), answer)
 
 
-@pytest.mark.parametrize("answer", ["== Life ==", "{{Infobox|a=b}}", "<!-- nothing -->", "[[Category:X]]", "```\n```"])
+@pytest.mark.parametrize(
+    "answer", ["== Life ==", "{{Infobox|a=b}}", "<!-- nothing -->", "[[Category:X]]", "```\n```"]
+)
 def test_article_without_words_is_an_error(answer):
     with pytest.raises(AnswerError, match=r"^empty article$"):
         stages().article.parse(Subject("S"), answer)
@@ -149,7 +166,10 @@ def ner(answer, prompting="baseline", asked=ASKED):
 @pytest.mark.parametrize(
     ("answer", "decisions"),
     [
-        ({"Karnak": True, "granite": False, "Abu  Simbel": True}, {"Karnak": YES, "granite": NO, "Abu  Simbel": YES}),
+        (
+            {"Karnak": True, "granite": False, "Abu  Simbel": True},
+            {"Karnak": YES, "granite": NO, "Abu  Simbel": YES},
+        ),
         (
             {"phrases": [{"phrase": "Karnak", "is_ne": True}, {"phrase": "granite", "is_ne": False}]},
             {"Karnak": YES, "granite": NO},
@@ -164,7 +184,10 @@ def ner(answer, prompting="baseline", asked=ASKED):
         ({"Temple of Karnak": True, "granite": False}, {"granite": NO}),
         ({"Karnak": "false", "granite": False}, {"granite": NO}),
         ({"Karnak": 1, "Abu  Simbel": None, "granite": False}, {"granite": NO}),
-        ({"phrases": [None, "Karnak", {"is_ne": True}, {"phrase": "granite", "is_ne": False}]}, {"granite": NO}),
+        (
+            {"phrases": [None, "Karnak", {"is_ne": True}, {"phrase": "granite", "is_ne": False}]},
+            {"granite": NO},
+        ),
     ],
 )
 def test_ner_value_holds_the_phrases_decided_one_way(answer, decisions):
@@ -196,7 +219,10 @@ def test_ner_answer_that_decides_nothing_is_an_error(answer):
 )
 def test_calibrated_decision_needs_a_confidence_from_0_to_1(raw, decisions):
     sure = {"is_ne": False, "confidence": 0.5}
-    assert ner({"Karnak": raw, "granite": sure}, "calibrated") == {**decisions, "granite": Decision(False, 0.5)}
+    assert ner({"Karnak": raw, "granite": sure}, "calibrated") == {
+        **decisions,
+        "granite": Decision(False, 0.5),
+    }
 
 
 def test_agreeing_repeats_count_with_the_lowest_confidence():
@@ -209,7 +235,9 @@ def test_candidate_named_phrases_is_a_candidate(prompting):
     """Its calibrated decision was taken for the list of all rows, and the whole chunk was lost."""
     decision = {"is_ne": True, "confidence": 0.9} if prompting == "calibrated" else True
     found = ner({"phrases": decision, "Karnak": decision}, prompting, Phrases("S", ("phrases", "Karnak")))
-    assert found == dict.fromkeys(["phrases", "Karnak"], Decision(True, 0.9 if prompting == "calibrated" else None))
+    assert found == dict.fromkeys(
+        ["phrases", "Karnak"], Decision(True, 0.9 if prompting == "calibrated" else None)
+    )
 
 
 @pytest.mark.parametrize("prompting", ["baseline", "calibrated"])

@@ -16,19 +16,24 @@ LEFT_OUT = "these phrases were left out or decided both ways"
 
 
 def article(*links):
-    return f"'''Japan''' met {', '.join(f'[[{x}]]' for x in links)}.\n\n== Life ==\nLong.\n\n== Works ==\nMany."
+    return (
+        f"'''Japan''' met {', '.join(f'[[{x}]]' for x in links)}.\n\n== Life ==\nLong.\n\n== Works ==\nMany."
+    )
 
 
 class Scripted:
     """Answers by stage: a list is used up in order, a function gets the request."""
 
     def __init__(self, answers):
-        self.answers, self.asked = {k: list(v) if isinstance(v, list) else v for k, v in answers.items()}, []
+        self.answers = {k: list(v) if isinstance(v, list) else v for k, v in answers.items()}
+        self.asked = []
 
     async def complete(self, request):
         self.asked.append(request)
         answer = self.answers[request.stage]
-        answer = answer.pop(0) if isinstance(answer, list) else answer(request) if callable(answer) else answer
+        answer = (
+            answer.pop(0) if isinstance(answer, list) else answer(request) if callable(answer) else answer
+        )
         return answer if isinstance(answer, Completion) else Completion(answer, "stop")
 
     @property
@@ -52,7 +57,9 @@ def visit(answers, known=(), item=None, **sections):
     async def screen(keys):
         return [dict(known).get(key) for key in keys]
 
-    item = Item(**{"subject_id": 7, "name": "Japan", "hop": 1, "visit": "generate", "expand": "full", **(item or {})})
+    item = Item(
+        **{"subject_id": 7, "name": "Japan", "hop": 1, "visit": "generate", "expand": "full", **(item or {})}
+    )
     return asyncio.run(visit_subject(item, config, Stages.of(config), client, screen)), client
 
 
@@ -85,7 +92,12 @@ def test_stage_that_fails_twice_ends_the_visit_with_its_error(stage, case):
     assert [r.stage for r, _ in done.completions] == client.stages
     if stage == "ner":
         (row,) = done.candidates
-        assert (done.error, done.article["links"], row["fate"], row["reason"]) == (None, 1, Fate.STAGE_ERROR, f"ner: {error}")
+        assert (done.error, done.article["links"], row["fate"], row["reason"]) == (
+            None,
+            1,
+            Fate.STAGE_ERROR,
+            f"ner: {error}",
+        )
         assert row["ner_completion"] == client.asked[-1].key
     else:
         assert (done.error_stage, done.error, done.article, done.candidates) == (stage, error, None, [])
@@ -93,7 +105,9 @@ def test_stage_that_fails_twice_ends_the_visit_with_its_error(stage, case):
 
 @pytest.mark.parametrize("stage", ["outline", "article"])
 def test_stage_that_recovers_leaves_no_error(stage):
-    done, client = visit({"article": article("Karnak"), stage: ["", OUTLINE if stage == "outline" else article("Karnak")]})
+    done, client = visit(
+        {"article": article("Karnak"), stage: ["", OUTLINE if stage == "outline" else article("Karnak")]}
+    )
     assert (done.error_stage, done.error, fates(done)) == (None, None, {"Karnak": None})
     column = "outline_completion" if stage == "outline" else "completion"
     assert done.article[column] == client.asked[client.stages.index(stage) + 1].key
@@ -102,7 +116,13 @@ def test_stage_that_recovers_leaves_no_error(stage):
 def test_thought_fences_and_prose_around_answers_do_no_harm():
     outline = f"<think>{{}}</think>Sure:\n```json\n{OUTLINE}\n```"
     text = f"<think>[[No]]</think>\n```wikitext\n{article('Karnak')}\n```"
-    done, _ = visit({"outline": outline, "article": text, "ner": 'Here you are: {"Karnak": false} I hope that helps {you}.'})
+    done, _ = visit(
+        {
+            "outline": outline,
+            "article": text,
+            "ner": 'Here you are: {"Karnak": false} I hope that helps {you}.',
+        }
+    )
     assert (done.article["wikitext"], fates(done)) == (article("Karnak"), {"Karnak": Fate.NER_REJECTED})
 
 
@@ -119,14 +139,30 @@ def test_thought_fences_and_prose_around_answers_do_no_harm():
 )
 def test_article_with_other_headings_is_kept_and_they_are_listed(text, missing, extra):
     done, _ = visit({"article": text})
-    assert (done.article["wikitext"], done.article["sections_missing"], done.article["sections_extra"]) == (text, missing, extra)
+    assert (done.article["wikitext"], done.article["sections_missing"], done.article["sections_extra"]) == (
+        text,
+        missing,
+        extra,
+    )
 
 
 def test_every_link_ends_in_its_fate():
-    links = ["Karnak", "History of Japan", "JAPAN", "Bank of Japan", "Nile", "granite", "NILE", "Category:Places"]
-    ner, loop = '{"Karnak": true, "Bank of Japan": true, "granite": false}', Fate.SELF_OR_LOOP
+    links = [
+        "Karnak",
+        "History of Japan",
+        "JAPAN",
+        "Bank of Japan",
+        "Nile",
+        "granite",
+        "NILE",
+        "Category:Places",
+    ]
+    ner = '{"Karnak": true, "Bank of Japan": true, "granite": false}'
+    loop = Fate.SELF_OR_LOOP
     done, client = visit({"article": article(*links), "ner": ner}, {"nile": 3})
-    assert fates(done) == dict(zip(links[:6], [None, loop, loop, None, Fate.KNOWN, Fate.NER_REJECTED], strict=True))
+    assert fates(done) == dict(
+        zip(links[:6], [None, loop, loop, None, Fate.KNOWN, Fate.NER_REJECTED], strict=True)
+    )
     assert phrases(client.asked[-1]) == ["Karnak", "Bank of Japan", "granite"]
     assert [row["entity_id"] for row in done.candidates if row["fate"] == Fate.KNOWN] == [3]
     assert (done.article["links"], done.article["other_links"]) == (7, 1)
@@ -140,7 +176,12 @@ def test_every_link_ends_in_its_fate():
         ('{"granite": false}', '{"granite": false}', 3, Fate.NER_OMITTED),
         ('{"granite": false, "Temple of Karnak": true}', '{"Temple of Karnak": true}', 3, Fate.NER_OMITTED),
         ('{"granite": false, "Karnak": true, "Karnak": false}', '{"Karnak": true}', 2, None),
-        ('{"granite": false, "Karnak": true, "Karnak": false}', '{"Karnak": false, "Karnak": true}', 2, Fate.NER_OMITTED),
+        (
+            '{"granite": false, "Karnak": true, "Karnak": false}',
+            '{"Karnak": false, "Karnak": true}',
+            2,
+            Fate.NER_OMITTED,
+        ),
         ('{"granite": false, "Karnak": "false"}', '{"Karnak": "false"}', 3, Fate.NER_OMITTED),
     ],
 )
@@ -151,22 +192,35 @@ def test_undecided_phrase_is_asked_once_more_then_omitted(first, again, asks, fa
     assert phrases(asked[1], -3) == ["Karnak"]
     assert [role for role, _ in asked[1].messages[-3:]] == ["user", "assistant", "user"]
     assert (asked[1].messages[-2][1], LEFT_OUT in asked[1].messages[-1][1]) == (first, True)
-    assert ([row["ner_completion"] for row in done.candidates], len(asked)) == ([asked[-1].key, asked[0].key], asks)
+    assert ([row["ner_completion"] for row in done.candidates], len(asked)) == (
+        [asked[-1].key, asked[0].key],
+        asks,
+    )
 
 
 def test_a_chunk_that_is_undecided_whole_is_asked_by_another_request():
-    """The second question was the same request as the first, so that its answer was the first answer again."""
+    """The second question was the same request as the first, so that its answer was the first
+    answer again.
+    """
     both = '{"Karnak": true, "Karnak": false, "Nile": true, "nile": false}'
-    done, client = visit({"article": article("Karnak", "Nile"), "ner": [both, '{"Karnak": true, "Nile": false}']})
+    done, client = visit(
+        {"article": article("Karnak", "Nile"), "ner": [both, '{"Karnak": true, "Nile": false}']}
+    )
     first, second = client.asked[-2:]
-    assert (phrases(first), phrases(second, -3), first.key != second.key) == (["Karnak", "Nile"], ["Karnak", "Nile"], True)
+    assert (phrases(first), phrases(second, -3), first.key != second.key) == (
+        ["Karnak", "Nile"],
+        ["Karnak", "Nile"],
+        True,
+    )
     assert second.messages == (*first.messages, ("assistant", both), second.messages[-1])
     assert fates(done) == {"Karnak": None, "Nile": Fate.NER_REJECTED}
     assert {row["ner_completion"] for row in done.candidates} == {second.key}
 
 
 def test_failure_of_the_second_asking_keeps_the_decided():
-    done, _ = visit({"article": article("Karnak", "granite"), "ner": ['{"granite": true}', Completion(error="HTTP 500")]})
+    done, _ = visit(
+        {"article": article("Karnak", "granite"), "ner": ['{"granite": true}', Completion(error="HTTP 500")]}
+    )
     assert fates(done) == {"Karnak": Fate.NER_OMITTED, "granite": None}
 
 
@@ -190,7 +244,9 @@ def test_ner_asks_in_chunks_and_one_failing_chunk_spares_the_others():
 )
 def test_calibrated_ner_needs_confidence(raw, fate, confidence):
     ner = f'{{"Karnak": {raw}, "granite": {{"is_ne": true, "confidence": 1.0}}}}'
-    done, _ = visit({"article": article("Karnak", "granite"), "ner": lambda _: ner}, run={"prompting": "calibrated"})
+    done, _ = visit(
+        {"article": article("Karnak", "granite"), "ner": lambda _: ner}, run={"prompting": "calibrated"}
+    )
     assert fates(done) == {"Karnak": fate, "granite": None}
     assert done.candidates[0]["ner_confidence"] == confidence
 
@@ -220,5 +276,7 @@ def test_article_without_links_asks_no_ner():
 def test_dumped_completions_are_rows_in_stage_order():
     done, client = visit({"article": ["", article("Karnak")]})
     rows = dump_visit(done)["completions"]
-    assert [(r["stage"], r["key"], r["subject_id"]) for r in rows] == [(r.stage, r.key, 7) for r in client.asked]
+    assert [(r["stage"], r["key"], r["subject_id"]) for r in rows] == [
+        (r.stage, r.key, 7) for r in client.asked
+    ]
     assert json.loads(rows[0]["messages"]) == client.asked[0].chat()

@@ -1,11 +1,13 @@
-"""The walk on real Ray with the scripted engine: modes, caps, faults, determinism, errors before any work."""
+"""The walk on real Ray with the scripted engine: modes, caps, faults, determinism, errors before
+any work.
+"""
 
 import pyarrow.dataset as pads
 import pytest
-from tests.support.harness import ScriptedEngine, fingerprint, llmpedia, start_driver, write_config
-from tests.support.scripted_engine import name_of
 
 from llmpedia.store.run_folder import RunFolder
+from tests.support.harness import ScriptedEngine, fingerprint, llmpedia, start_driver, write_config
+from tests.support.scripted_engine import name_of
 
 pytestmark = pytest.mark.real
 
@@ -22,7 +24,9 @@ def walk(config, run, head, *sets):
 
 
 def test_workers_arrival_and_retried_faults_do_not_change_a_byte(head, tmp_path):
-    """One worker in order; five with random delays, against an endpoint that refuses every 7th request."""
+    """One worker in order; five with random delays, against an endpoint that refuses every 7th
+    request.
+    """
     seen = []
     for name, latency, fail_every, workers in (("calm", 0, 0, 1), ("stormy", 0.05, 7, 5)):
         folder = tmp_path / name
@@ -31,14 +35,24 @@ def test_workers_arrival_and_retried_faults_do_not_change_a_byte(head, tmp_path)
         try:
             config = write_config(folder, engine, caps={"articles": 25}, waves={"size": 30})
             whole = walk(config, folder / "run", head, f"waves.workers={workers}")
-            seen.append((whole, {f.name: f.sha256 for m in RunFolder.open(str(folder / "run")).manifests for f in m.files}))
+            seen.append(
+                (
+                    whole,
+                    {
+                        f.name: f.sha256
+                        for m in RunFolder.open(str(folder / "run")).manifests
+                        for f in m.files
+                    },
+                )
+            )
         finally:
             engine.kill()
     assert seen[0] == seen[1]
 
 
 def test_raised_caps_resume_and_expand_what_was_cut(head, engine, tmp_path):
-    config, run = write_config(tmp_path, engine, waves={"size": 25}), tmp_path / "run"
+    config = write_config(tmp_path, engine, waves={"size": 25})
+    run = tmp_path / "run"
     walk(config, run, head, "caps.depth=1", "caps.subjects=15", "caps.articles=100")
     first = {a["subject_id"] for a in rows(run, "articles")}
     fates = {c["fate"] for c in rows(run, "candidates")}
@@ -57,14 +71,24 @@ def test_raised_caps_resume_and_expand_what_was_cut(head, engine, tmp_path):
 
 def test_topic_mode_walks_a_seed_list_to_its_depth(head, engine, tmp_path):
     (tmp_path / "seeds.txt").write_text(f"{name_of(1)}\n{name_of(2)}\n{name_of(2).upper()}\n")
-    topic = {"mode": "topic", "root_topic": "Ancient Babylon", "titles": str(tmp_path / "seeds.txt"), "seed": None}
+    topic = {
+        "mode": "topic",
+        "root_topic": "Ancient Babylon",
+        "titles": str(tmp_path / "seeds.txt"),
+        "seed": None,
+    }
     config = write_config(tmp_path, engine, run=topic, caps={"depth": 1, "articles": 16}, waves={"size": 20})
     walk(config, tmp_path / "run", head)
-    subjects, completions = rows(tmp_path / "run", "subjects"), rows(tmp_path / "run", "completions")
+    subjects = rows(tmp_path / "run", "subjects")
+    completions = rows(tmp_path / "run", "completions")
     assert [s["name"] for s in subjects if s["hop"] == 0] == [name_of(1), name_of(2)]
     assert max(s["hop"] for s in subjects) == 1
-    assert all("Ancient Babylon" in c["messages"] for c in completions if c["stage"] in ("outline", "article", "ner"))
-    assert [c["fate"] for c in rows(tmp_path / "run", "candidates") if c["parent_id"] is None].count("wave_duplicate") == 1
+    assert all(
+        "Ancient Babylon" in c["messages"] for c in completions if c["stage"] in ("outline", "article", "ner")
+    )
+    assert [c["fate"] for c in rows(tmp_path / "run", "candidates") if c["parent_id"] is None].count(
+        "wave_duplicate"
+    ) == 1
 
 
 def test_title_list_mode_writes_articles_and_expands_none(head, engine, tmp_path):
@@ -77,7 +101,9 @@ def test_title_list_mode_writes_articles_and_expands_none(head, engine, tmp_path
 
 
 def test_a_dead_engine_ends_with_exit_code_3_and_the_run_resumes(head, engine, tmp_path):
-    config = write_config(tmp_path, engine, caps={"articles": 4}, retries={"attempts": 2, "first_wait_s": 0.1})
+    config = write_config(
+        tmp_path, engine, caps={"articles": 4}, retries={"attempts": 2, "first_wait_s": 0.1}
+    )
     run = tmp_path / "run"
     engine.kill()
     done = llmpedia("materialize", str(config), "--run", str(run), "--set", f"ray.address={head.address}")

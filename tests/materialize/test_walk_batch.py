@@ -1,4 +1,6 @@
-"""The same walk online and through the Batch API: the same bytes, in few batches, nothing submitted twice."""
+"""The same walk online and through the Batch API: the same bytes, in few batches, nothing submitted
+twice.
+"""
 
 import json
 import time
@@ -6,9 +8,9 @@ import urllib.request
 from collections import Counter
 
 import pytest
-from tests.support.harness import ScriptedEngine, fingerprint, start_driver, write_config
 
 from llmpedia.store.run_folder import RunFolder
+from tests.support.harness import ScriptedEngine, fingerprint, start_driver, write_config
 
 pytestmark = pytest.mark.real
 
@@ -48,7 +50,8 @@ def test_online_and_batch_write_the_same_bytes(head, engine, online, tmp_path):
     assert walk(write_config(tmp_path, engine, **SMALL, **BATCH), tmp_path / "run", head) == online
     made = batches(engine)
     assert {"completed", "expired"} <= {b["status"] for b in made}
-    # Three waves of outline, article, NER, NER once more and arbitration, and what batches leave: not one a request.
+    # Three waves of outline, article, NER, NER once more and arbitration, and what batches leave:
+    # not one a request.
     assert len(made) < 40 < len(engine.asked()) / 3
     assert max(b["request_counts"]["total"] for b in made) >= 16  # a whole wave waits together
     assert {b["metadata"]["run"] for b in made} == {str(tmp_path / "run")}
@@ -63,9 +66,11 @@ def test_a_run_begun_online_goes_on_in_batches(head, engine, tmp_path):
 
 
 def test_killed_drivers_leave_the_same_bytes_and_pay_for_nothing_twice(head, engine, online, tmp_path):
-    config, run = write_config(tmp_path, engine, **SMALL, **BATCH), tmp_path / "run"
+    config = write_config(tmp_path, engine, **SMALL, **BATCH)
+    run = tmp_path / "run"
     for _ in range(3):
-        driver, before = start_driver(config, run, head), len(batches(engine))
+        driver = start_driver(config, run, head)
+        before = len(batches(engine))
         end = time.monotonic() + 60
         while len(batches(engine)) < before + 2 and driver.poll() is None and time.monotonic() < end:
             time.sleep(0.05)

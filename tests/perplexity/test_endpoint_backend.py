@@ -1,4 +1,6 @@
-"""The probe of servers: one that tells a prompt's log-probabilities is used, one that tells generated tokens' is refused."""
+"""The probe of servers: one that tells a prompt's log-probabilities is used, one that tells
+generated tokens' is refused.
+"""
 
 import asyncio
 import json
@@ -22,7 +24,14 @@ def value(ids, i) -> float:
 
 def vllm(body):
     ids = body["prompt"]
-    told = [None, *({str(t): {"logprob": value(ids, i), "rank": 3}, "99": {"logprob": -0.1}} for i, t in enumerate(ids) if i)]
+    told = [
+        None,
+        *(
+            {str(t): {"logprob": value(ids, i), "rank": 3}, "99": {"logprob": -0.1}}
+            for i, t in enumerate(ids)
+            if i
+        ),
+    ]
     return {"choices": [{"text": "x", "prompt_logprobs": told if "prompt_logprobs" in body else None}]}
 
 
@@ -52,7 +61,14 @@ class Drifting:
 
     def __call__(self, body):
         self.n += 1
-        return {"choices": [{"prompt_logprobs": [None] + [{str(t): {"logprob": -float(self.n)}} for t in body["prompt"][1:]]}]}
+        return {
+            "choices": [
+                {
+                    "prompt_logprobs": [None]
+                    + [{str(t): {"logprob": -float(self.n)}} for t in body["prompt"][1:]]
+                }
+            ]
+        }
 
 
 class Failing:
@@ -82,7 +98,9 @@ def use(answer, work):
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
         port = site._server.sockets[0].getsockname()[1]
-        backend = EndpointBackend(EngineSection(kind="openai", base_url=f"http://127.0.0.1:{port}/v1"), RETRIES, PROBE)
+        backend = EndpointBackend(
+            EngineSection(kind="openai", base_url=f"http://127.0.0.1:{port}/v1"), RETRIES, PROBE
+        )
         try:
             return await work(backend)
         finally:

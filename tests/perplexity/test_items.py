@@ -28,13 +28,20 @@ def read(path, **fields):
 
 
 def lines(path, *records):
-    path.write_text("".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in records), encoding="utf-8")
+    path.write_text(
+        "".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in records), encoding="utf-8"
+    )
     return path
 
 
 def test_published_records_are_read_as_they_are(tmp_path):
     (item,) = read(lines(tmp_path / "a.jsonl", PUBLISHED))
-    assert (item.item_id, item.question, item.answers, item.error) == ("EB-000001", "When was it built?", ("1871", "1874"), None)
+    assert (item.item_id, item.question, item.answers, item.error) == (
+        "EB-000001",
+        "When was it built?",
+        ("1871", "1874"),
+        None,
+    )
 
 
 def test_plain_records_and_named_fields(tmp_path):
@@ -66,7 +73,10 @@ def test_a_folder_is_read_in_order_of_names_and_compressed_files_too(tmp_path):
         (r'{"question": "\ud800", "answers": ["x"]}', "half a character"),
         (r'{"question": "q", "answers": [{"value": "\udc00"}]}', "half a character"),
         ({"question": "q", "answers": ["x", 3]}, "answers is no list of answers"),
-        ({"eval": {"question": "q", "gold_answers": [{"text": "x"}]}}, "eval.gold_answers is no list of answers"),
+        (
+            {"eval": {"question": "q", "gold_answers": [{"text": "x"}]}},
+            "eval.gold_answers is no list of answers",
+        ),
     ],
 )
 def test_an_unusable_item_keeps_its_place_and_says_why(tmp_path, record, why):
@@ -84,11 +94,16 @@ def test_a_source_without_items_is_refused(tmp_path, name):
 
 
 def test_a_damaged_file_is_named(tmp_path):
-    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b'{"question": "q", "answers": ["x"]}\n' * 1000)[:-20])
+    (tmp_path / "a.jsonl.gz").write_bytes(
+        gzip.compress(b'{"question": "q", "answers": ["x"]}\n' * 1000)[:-20]
+    )
     with pytest.raises(InputError, match=r"a\.jsonl\.gz"):
         read(tmp_path / "a.jsonl.gz")
 
 
 def test_the_hash_is_of_the_content(tmp_path):
     first = open_source(ItemsSection(source=str(lines(tmp_path / "a.jsonl", PUBLISHED)))).sha256
-    assert open_source(ItemsSection(source=str(lines(tmp_path / "a.jsonl", {**PUBLISHED, "x": 1})))).sha256 != first
+    assert (
+        open_source(ItemsSection(source=str(lines(tmp_path / "a.jsonl", {**PUBLISHED, "x": 1})))).sha256
+        != first
+    )

@@ -8,16 +8,24 @@ import time
 import pyarrow.parquet as pq
 import pytest
 import yaml
+
 from tests.support.harness import ENV, HERE, Head, fingerprint, llmpedia
 
 pytestmark = pytest.mark.real
 
-PUBLISHED = {"benchmark_id": "EB-1", "eval": {"question": "Who invented radio?", "gold_answers": [{"value": "Marconi"}]}}
+PUBLISHED = {
+    "benchmark_id": "EB-1",
+    "eval": {"question": "Who invented radio?", "gold_answers": [{"value": "Marconi"}]},
+}
 
 
 def write_job(folder, items=24, **sections):
     records = [
-        {"id": f"q{n}", "question": f"In which year was tower {n} built?", "answers": [str(1800 + n), f"in {1900 + n}"]}
+        {
+            "id": f"q{n}",
+            "question": f"In which year was tower {n} built?",
+            "answers": [str(1800 + n), f"in {1900 + n}"],
+        }
         for n in range(items)
     ]
     records[3] = PUBLISHED
@@ -57,7 +65,8 @@ def calm(head, tmp_path_factory):
 
 def test_every_item_comes_out_once_scored_or_with_its_reason(calm):
     folder, done = calm
-    questions, answers = rows(folder / "run", "ppl_questions"), rows(folder / "run", "ppl_answers")
+    questions = rows(folder / "run", "ppl_questions")
+    answers = rows(folder / "run", "ppl_answers")
     assert [q["item"] for q in questions] == list(range(24))
     assert questions[3]["item_id"] == "EB-1"
     assert [q["item"] for q in questions if q["ppl"] is None] == [5, 7, 9]
@@ -69,9 +78,12 @@ def test_every_item_comes_out_once_scored_or_with_its_reason(calm):
 
 
 def test_killed_and_started_again_gives_the_same_bytes(calm, head, tmp_path):
-    config, run = write_job(tmp_path), tmp_path / "run"
+    config = write_job(tmp_path)
+    run = tmp_path / "run"
     driver = subprocess.Popen(
-        [sys.executable, "-m", "llmpedia.cli", *command(config, run, head)], env=ENV, stderr=subprocess.DEVNULL
+        [sys.executable, "-m", "llmpedia.cli", *command(config, run, head)],
+        env=ENV,
+        stderr=subprocess.DEVNULL,
     )
     end = time.monotonic() + 120
     while not (run / "waves" / "00000.json").exists():
@@ -95,8 +107,11 @@ def test_vllm_gives_the_same_numbers(calm, head, tmp_path):
     config = write_job(tmp_path, engine={"kind": "vllm", "sequences": 16}, waves={"size": 64})
     done = llmpedia(*command(config, tmp_path / "run", head), timeout=400)
     assert done.returncode == 0, done.stderr
-    mine, theirs = rows(tmp_path / "run", "ppl_answers"), rows(calm[0] / "run", "ppl_answers")
-    assert [(a["item"], a["tokens"], a["error"]) for a in mine] == [(a["item"], a["tokens"], a["error"]) for a in theirs]
+    mine = rows(tmp_path / "run", "ppl_answers")
+    theirs = rows(calm[0] / "run", "ppl_answers")
+    assert [(a["item"], a["tokens"], a["error"]) for a in mine] == [
+        (a["item"], a["tokens"], a["error"]) for a in theirs
+    ]
     apart = [abs(a["nll"] - b["nll"]) for a, b in zip(mine, theirs, strict=True) if a["error"] is None]
     assert len(apart) > 40
     assert max(apart) < 1e-3
@@ -105,7 +120,8 @@ def test_vllm_gives_the_same_numbers(calm, head, tmp_path):
 
 def test_another_source_or_model_is_refused_for_the_same_folder(calm, head):
     folder, _ = calm
-    config, run = folder / "ppl.yaml", folder / "run"
+    config = folder / "ppl.yaml"
+    run = folder / "run"
     source = folder / "items.jsonl"
     before = source.read_text()
     source.write_text(before + '{"question": "q", "answers": ["a"]}\n')

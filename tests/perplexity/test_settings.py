@@ -17,8 +17,14 @@ ITEMS = {"source": "x.jsonl"}
     [
         ({}, "items: missing"),
         ({"items": {"source": "x", "sorce": 1}}, "items.sorce = 1: unknown key; did you mean source?"),
-        ({"items": ITEMS, "engine": {"kind": "torch", "tensor_parallel": 2}}, "kind torch keeps a model on one device"),
-        ({"items": ITEMS, "engine": {"kind": "openai_batch", "base_url": "http://h/v1"}}, "takes one of torch, vllm, openai"),
+        (
+            {"items": ITEMS, "engine": {"kind": "torch", "tensor_parallel": 2}},
+            "kind torch keeps a model on one device",
+        ),
+        (
+            {"items": ITEMS, "engine": {"kind": "openai_batch", "base_url": "http://h/v1"}},
+            "takes one of torch, vllm, openai",
+        ),
         ({"items": ITEMS, "engine": {"kind": "openai"}}, "engine.base_url: null"),
         ({"items": ITEMS, "scorer": {"batch_tokens": 1}}, "scorer.batch_tokens = 1"),
     ],
@@ -42,7 +48,10 @@ def test_shipped_files_load(name):
 
 def test_a_source_is_found_beside_the_configuration(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    assert Path(load_perplexity_config(CONFIGS / "ppl.yaml").items.source) == CONFIGS / "reference" / "questions.jsonl"
+    assert (
+        Path(load_perplexity_config(CONFIGS / "ppl.yaml").items.source)
+        == CONFIGS / "reference" / "questions.jsonl"
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""``verify`` of scores: numbers that do not follow from each other are found though every checksum is right."""
+"""``verify`` of scores: numbers that do not follow from each other are found though every checksum
+is right.
+"""
 
 import copy
 
@@ -29,7 +31,14 @@ VISITS = [visit((-1.0, -2.0), (-0.5,)), visit((-3.0,))]
 
 def committed(tmp_path, spoil=lambda tables: tables):
     run = RunFolder(str(tmp_path / "run"))
-    description = {"format": FORMAT, "kind": "ppl", "identity_hash": "h", "identity": {}, "seeds": [], "prompts": {}}
+    description = {
+        "format": FORMAT,
+        "kind": "ppl",
+        "identity_hash": "h",
+        "identity": {},
+        "seeds": [],
+        "prompts": {},
+    }
     with Lease(run.folder) as lease:
         run = RunFolder.create_or_open(run.uri, description)
         tables = spoil(score_tables(ITEMS, copy.deepcopy(VISITS), True))

@@ -1,4 +1,6 @@
-"""A unit of a scoring job: retried, asked item by item where it fails as a whole, and never blamed for a slow scorer."""
+"""A unit of a scoring job: retried, asked item by item where it fails as a whole, and never blamed
+for a slow scorer.
+"""
 
 import asyncio
 import json
@@ -18,7 +20,8 @@ class Handle:
     """``answer(questions)`` is what a scorer does with a unit."""
 
     def __init__(self, answer):
-        self.answer, self.asked = answer, []
+        self.answer = answer
+        self.asked = []
         self.score = self
 
     def remote(self, raw):
@@ -50,7 +53,11 @@ def work(monkeypatch, answer, items=ITEMS, **engine):
 
     async def run():
         worker = ScoreWorker(config.model_dump_json(), "runs/x")
-        return [row async for table in worker(pa.Table.from_pylist(items, schema=PPL_ITEMS)) for row in table.to_pylist()]
+        return [
+            row
+            async for table in worker(pa.Table.from_pylist(items, schema=PPL_ITEMS))
+            for row in table.to_pylist()
+        ]
 
     rows = asyncio.run(run())
     assert [row["subject_id"] for row in rows] == [i["subject_id"] for i in items]
@@ -124,7 +131,8 @@ def test_a_slow_scorer_is_no_error_of_an_item(monkeypatch):
 
 @pytest.mark.parametrize("units", [1, 5])
 def test_units_wait_here_and_not_at_a_scorer(monkeypatch, units):
-    running, most = [0], [0]
+    running = [0]
+    most = [0]
 
     async def answer(questions):
         running[0] += 1

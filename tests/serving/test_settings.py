@@ -1,16 +1,22 @@
-"""Settings of the served application: one line for what is wrong, and the settings that audit and probe would have."""
+"""Settings of the served application: one line for what is wrong, and the settings that audit and
+probe would have.
+"""
 
 import pytest
 import yaml
-from tests.support.builders.runs import one_line
-from tests.support.builders.serving import JUDGE, serve_config
 
 from llmpedia.errors import ConfigError
 from serving.settings import load_serve_config
+from tests.support.builders.runs import one_line
+from tests.support.builders.serving import JUDGE, serve_config
 
 OPENAI_BATCH = {"kind": "openai_batch", "base_url": "http://x"}
 FAULTS = {
-    "nothing served": ({"judge": None, "perplexity": None}, {}, ["judge", "null", "set judge, perplexity or both"]),
+    "nothing served": (
+        {"judge": None, "perplexity": None},
+        {},
+        ["judge", "null", "set judge, perplexity or both"],
+    ),
     "batches are no answer": (
         {"judge": {"engine": OPENAI_BATCH}},
         {},
@@ -27,14 +33,26 @@ FAULTS = {
         {},
         ["judge.stages.claims", "verdict or grade"],
     ),
-    "vllm has one model": ({"judge": {"stages": {"grade": {"model": "x"}}}}, {}, ["judge.stages.grade.model", "'x'"]),
+    "vllm has one model": (
+        {"judge": {"stages": {"grade": {"model": "x"}}}},
+        {},
+        ["judge.stages.grade.model", "'x'"],
+    ),
     "unknown key of a null section": (
         {"judge": {"evidnce_chars": 9}},
         {},
         ["judge.evidnce_chars", "did you mean evidence_chars?"],
     ),
-    "unknown key": ({"judge": JUDGE}, {"queue.max_quued": "3"}, ["queue.max_quued = 3", "did you mean max_queued?"]),
-    "a queue of none": ({"judge": JUDGE}, {"queue.max_queued": "0"}, ["queue.max_queued = 0", "greater than or equal to 1"]),
+    "unknown key": (
+        {"judge": JUDGE},
+        {"queue.max_quued": "3"},
+        ["queue.max_quued = 3", "did you mean max_queued?"],
+    ),
+    "a queue of none": (
+        {"judge": JUDGE},
+        {"queue.max_queued": "0"},
+        ["queue.max_queued = 0", "greater than or equal to 1"],
+    ),
     "replicas reversed": ({"judge": JUDGE}, {"replicas.ingress": [2, 1]}, ["replicas.ingress", "[2, 1]"]),
 }
 
@@ -70,7 +88,9 @@ def test_a_revision_changes_nothing_but_what_serve_sees(tmp_path):
 
 
 def test_the_judge_gets_what_audit_and_probe_are_told():
-    judge = serve_config(judge={**JUDGE, "stages": {"verdict": {"max_tokens": 99}, "grade": {"model": "big"}}}).judge
+    judge = serve_config(
+        judge={**JUDGE, "stages": {"verdict": {"max_tokens": 99}, "grade": {"model": "big"}}}
+    ).judge
     assert judge.judging().stage("verdict").max_tokens == 99
     assert judge.judging().audit.evidence_chars == judge.evidence_chars
     assert judge.grading().stage("grade").model == "big"

@@ -1,9 +1,10 @@
 """The site in a real browser: reading, searching, by keyboard, on a phone, against hostile text."""
 
 import pytest
+
 from tests.support.builders.runs import Child, Corpus, Visit
-from tests.support.payloads import HOST, MARK, NAMES, TEXTS
 from tests.support.builders.site import commit_audit
+from tests.support.payloads import HOST, MARK, NAMES, TEXTS
 from tests.support.site_server import Watched, browser, served
 
 PHONE = 360
@@ -13,7 +14,9 @@ ROOT = (
     + "A long tale follows. "
     * 120
 )
-LEFT = "'''Left''' is a part of the [[Root]]. It faces the sea.\n== Sights ==\nThere is a lighthouse from 1850."
+LEFT = (
+    "'''Left''' is a part of the [[Root]]. It faces the sea.\n== Sights ==\nThere is a lighthouse from 1850."
+)
 
 
 def write(texts):
@@ -28,7 +31,11 @@ def small_run(folder, left=LEFT):
     children = [Child("Left"), Child("Right"), Child("army", "ner_rejected")]
     corpus = Corpus(folder).seed("Root")
     corpus.walk(Visit("Root", children, lead="Root was laid in 1900."), damage=write({"Root": ROOT}))
-    corpus.walk(Visit("Left", [Child("Leaf"), Child("Root", "known", "Root")]), Visit("Right"), damage=write({"Left": left}))
+    corpus.walk(
+        Visit("Left", [Child("Leaf"), Child("Root", "known", "Root")]),
+        Visit("Right"),
+        damage=write({"Left": left}),
+    )
     commit_audit(corpus.run, {0: ["Root was laid in 1900 by three masons."]})
     return folder
 
@@ -78,7 +85,11 @@ def test_from_the_start_to_an_article_and_along_its_links_and_back(reader):
     assert page.title().startswith("Left")
     page.go_back()
     assert page.title().startswith("Root")
-    assert page.locator(".beside table").inner_text().split() == ["Root", "laid", "1900"] or "1900" in page.inner_text(".infobox")
+    assert page.locator(".beside table").inner_text().split() == [
+        "Root",
+        "laid",
+        "1900",
+    ] or "1900" in page.inner_text(".infobox")
 
 
 def test_search_as_one_types_finds_words_of_the_text_without_their_accents(reader):
@@ -138,7 +149,9 @@ def test_one_can_read_by_keyboard_alone(reader):
     page.keyboard.press("Enter")
     for _ in range(30):
         page.keyboard.press("Tab")
-        at = page.evaluate("[document.activeElement.matches('article a.wl:not(.red)'), document.activeElement.innerText]")
+        at = page.evaluate(
+            "[document.activeElement.matches('article a.wl:not(.red)'), document.activeElement.innerText]"
+        )
         if at == [True, "Left"]:
             break
     page.keyboard.press("Enter")
@@ -149,7 +162,8 @@ def test_one_can_read_by_keyboard_alone(reader):
 
 @pytest.mark.parametrize("reader", [{"width": PHONE, "has_touch": True}], indirect=True)
 def test_no_page_is_wider_than_a_phone(reader):
-    todo, seen = ["/"], set()
+    todo = ["/"]
+    seen = set()
     while todo:
         path = todo.pop()
         if path in seen:
@@ -157,14 +171,20 @@ def test_no_page_is_wider_than_a_phone(reader):
         seen.add(path)
         reader.page.goto(path)
         assert not reader.overflows(), path
-        links = reader.page.eval_on_selector_all("a[href^='/']", "all => all.map(a => a.getAttribute('href').split('#')[0])")
-        todo += [link for link in links if link not in seen and "/second/" not in link and "random" not in link]
+        links = reader.page.eval_on_selector_all(
+            "a[href^='/']", "all => all.map(a => a.getAttribute('href').split('#')[0])"
+        )
+        todo += [
+            link for link in links if link not in seen and "/second/" not in link and "random" not in link
+        ]
     assert len(seen) > 15
 
 
 @pytest.mark.parametrize("width", [PHONE, 640, 1280])
 def test_words_without_end_make_no_page_wider(chrome, tmp_path, width):
-    """A seed of 280 letters made the home page 6,600 points wide; so did a category, and the name of an infobox."""
+    """A seed of 280 letters made the home page 6,600 points wide; so did a category, and the name
+    of an infobox.
+    """
     word = "W" * 280
     text = f"{{{{Infobox|name={word}|a={word}}}}}\n{word} is. [[{word}1]]\n=== {word} ===\n* {word}\n[[Category:{word}]]"
     corpus = Corpus(tmp_path / "run").seed(word)
@@ -196,7 +216,9 @@ def test_a_subject_in_two_runs_is_shown_side_by_side_with_what_differs(reader):
     page.goto("/r/first/a/1-left")
     page.click("nav a:has-text('Compare')")
     text = page.inner_text("main")
-    assert all(words in text for words in ("It faces the sea.", "It faces the hills.", "1850", "1851", "Sights"))
+    assert all(
+        words in text for words in ("It faces the sea.", "It faces the hills.", "1850", "1851", "Sights")
+    )
     page.click("main a:has-text('second')")
     assert "/second/" in page.url or "with=second" in page.url
 

@@ -1,18 +1,20 @@
-"""llmpedia/store/commit_times.py: when commits happened lies beside them, and nothing but the report of costs asks for it."""
+"""llmpedia/store/commit_times.py: when commits happened lies beside them, and nothing but the
+report of costs asks for it.
+"""
 
 import json
 import shutil
 import time
 
 import pytest
-from tests.support.builders.runs import Visit, make_config, one_line, three_waves
 
 from llmpedia.errors import InputError
 from llmpedia.execution.provenance import machine_of
+from llmpedia.store.commit_times import UNTOLD, Machine, read_moments
 from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import RunFolder
-from llmpedia.store.commit_times import UNTOLD, Machine, read_moments
 from llmpedia.store.verify import verify
+from tests.support.builders.runs import Visit, make_config, one_line, three_waves
 
 
 def test_each_commit_tells_its_session_and_when_it_was(tmp_path):
@@ -49,7 +51,9 @@ def test_no_time_is_part_of_a_manifest(tmp_path):
     three_waves(tmp_path / "run")
     told = json.loads((tmp_path / "run" / "times" / "00001.json").read_text())
     manifest = (tmp_path / "run" / "waves" / "00001.json").read_text()
-    assert not [value for value in (told["session"], str(told["committed"]), str(told["began"])) if value in manifest]
+    assert not [
+        value for value in (told["session"], str(told["committed"]), str(told["began"])) if value in manifest
+    ]
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"session": "s", "began": "x", "committed": 1, "machine": {}}'])
@@ -67,7 +71,13 @@ def test_a_damaged_time_is_named_with_the_way_out(tmp_path, text):
     [
         ({"kind": "openai"}, UNTOLD),
         (
-            {"kind": "vllm", "base_url": None, "tensor_parallel": 4, "replicas": [1, 3], "accelerator": "A100"},
+            {
+                "kind": "vllm",
+                "base_url": None,
+                "tensor_parallel": 4,
+                "replicas": [1, 3],
+                "accelerator": "A100",
+            },
             Machine(12, "A100"),
         ),
         ({"kind": "vllm", "base_url": None, "tensor_parallel": 2, "accelerator": "cpu"}, Machine(0, "cpu")),

@@ -1,7 +1,8 @@
-"""llmpedia/store/run_folder.py, commits: all of a wave or nothing, whatever cuts one short, and one writer at a time."""
+"""llmpedia/store/run_folder.py, commits: all of a wave or nothing, whatever cuts one short, and one
+writer at a time.
+"""
 
 import pytest
-from tests.support.builders.runs import Child, Corpus, Visit, one_line, small_disk, three_waves
 
 from llmpedia.errors import InputError
 from llmpedia.store.files import Folder
@@ -10,6 +11,7 @@ from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import RunFolder, manifest_name
 from llmpedia.store.verify import verify
 from llmpedia.tables import TABLES
+from tests.support.builders.runs import Child, Corpus, Visit, one_line, small_disk, three_waves
 
 
 def opened(path) -> RunFolder:
@@ -18,7 +20,11 @@ def opened(path) -> RunFolder:
 
 def snapshot(folder) -> dict[str, bytes]:
     """Every file of a run but the filler of a small disk."""
-    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.name != "filler"}
+    return {
+        str(p.relative_to(folder)): p.read_bytes()
+        for p in folder.rglob("*")
+        if p.is_file() and p.name != "filler"
+    }
 
 
 def test_a_commit_clears_the_journal_of_its_wave_only(tmp_path):
@@ -31,7 +37,9 @@ def test_a_commit_clears_the_journal_of_its_wave_only(tmp_path):
 
 @pytest.fixture
 def cut_short(tmp_path):
-    """A run whose third commit ended between tables and manifest; the corpus, and its content when whole."""
+    """A run whose third commit ended between tables and manifest; the corpus, and its content when
+    whole.
+    """
     corpus = three_waves(tmp_path / "run")
     whole = corpus.run.fingerprint()
     (tmp_path / "run" / manifest_name(2)).unlink()
@@ -39,13 +47,22 @@ def cut_short(tmp_path):
     return corpus, whole
 
 
-def test_tables_without_manifest_are_a_commit_cut_short_only_while_their_journal_is_there(cut_short, tmp_path):
-    """The journal goes after the manifest is written: without both, the manifest was lost, and the wave is not written again."""
+def test_tables_without_manifest_are_a_commit_cut_short_only_while_their_journal_is_there(
+    cut_short, tmp_path
+):
+    """The journal goes after the manifest is written: without both, the manifest was lost, and the
+    wave is not written again.
+    """
     (tmp_path / "run").joinpath(wave_folder(2)).rename(tmp_path / "away")
     before = snapshot(tmp_path / "run")
     with pytest.raises(InputError) as caught:
         opened(tmp_path / "run")
-    one_line(caught, tmp_path / "run" / manifest_name(2), "manifest missing, though its wave's tables are there", "restore it")
+    one_line(
+        caught,
+        tmp_path / "run" / manifest_name(2),
+        "manifest missing, though its wave's tables are there",
+        "restore it",
+    )
     assert snapshot(tmp_path / "run") == before
 
 
@@ -60,7 +77,11 @@ def test_the_next_commit_overwrites_one_cut_short(cut_short, tmp_path):
     tables = {name: corpus.run.read(name, [2]).drop_columns("wave") for name in TABLES}
     with Lease(run.folder) as lease:
         run.commit(lease, tables, corpus.run.manifests[2].facts)
-    assert (opened(tmp_path / "run").fingerprint(), run.uncommitted(), verify(run).findings) == (whole, [], [])
+    assert (opened(tmp_path / "run").fingerprint(), run.uncommitted(), verify(run).findings) == (
+        whole,
+        [],
+        [],
+    )
 
 
 def test_cleaning_removes_what_is_uncommitted_and_nothing_else(cut_short, tmp_path):
@@ -83,7 +104,8 @@ def test_cleaning_removes_journals_of_committed_waves_only(tmp_path):
 def test_a_full_disk_at_any_point_of_a_commit_leaves_the_old_state_and_resumes(tmp_path):
     with small_disk(tmp_path / "disk") as disk:
         corpus = Corpus(disk.folder / "run").seed("Root").walk(Visit("Root", [Child("Left")]))
-        run, failed = corpus.run, 0
+        run = corpus.run
+        failed = 0
         tables = {name: run.read(name, [1]).drop_columns("wave") for name in TABLES}
         before = run.fingerprint()
         corpus.journal(2)
@@ -132,7 +154,8 @@ def test_a_commit_after_losing_the_lease_is_refused_and_harms_nothing(tmp_path):
 
 
 def test_a_lease_lost_while_tables_are_written_leaves_the_wave_invisible(tmp_path, monkeypatch):
-    corpus, write = Corpus(tmp_path / "run").seed("Root"), Folder.write
+    corpus = Corpus(tmp_path / "run").seed("Root")
+    write = Folder.write
 
     def write_and_lose(self, name, data):
         write(self, name, data)
@@ -147,7 +170,8 @@ def test_a_lease_lost_while_tables_are_written_leaves_the_wave_invisible(tmp_pat
 
 def test_a_reader_that_opens_while_waves_are_committed_sees_no_damage(tmp_path, monkeypatch):
     corpus = Corpus(tmp_path / "run").seed("Root")
-    listing, todo = Folder.list, [Visit("Root", [Child("Left")]), Visit("Left", [Child("Leaf")])]
+    listing = Folder.list
+    todo = [Visit("Root", [Child("Left")]), Visit("Left", [Child("Leaf")])]
 
     def list_then_commit(self, name, recursive=False):
         found = listing(self, name, recursive)

@@ -1,11 +1,11 @@
-"""llmpedia/store/completion_lookup.py: what other runs were answered, found by key, with little of it in memory."""
+"""llmpedia/store/completion_lookup.py: what other runs were answered, found by key, with little of
+it in memory.
+"""
 
 import asyncio
 import dataclasses
 
 import pytest
-from tests.support.builders.runs import make_request, one_line
-from tests.support.client_bench import SAMPLING, ScriptedEngine
 
 from llmpedia.config.walk import RetriesSection
 from llmpedia.engines.client import Client, GroupCommit
@@ -18,6 +18,8 @@ from llmpedia.store.journal import JournalWriter, read_wave, reused_keys
 from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import RunFolder
 from llmpedia.tables import table
+from tests.support.builders.runs import make_request, one_line
+from tests.support.client_bench import SAMPLING, ScriptedEngine
 
 
 def asking(text):
@@ -48,7 +50,10 @@ def test_an_answer_is_found_whole_in_whichever_run_and_commit_it_lies(tmp_path):
 
 
 def test_the_run_named_first_comes_first_and_a_failure_answers_nothing(tmp_path):
-    failed = answered(tmp_path / "failed", {"a": Completion(error="engine: failed 5 times, last: HTTP 500"), "b": said("first")})
+    failed = answered(
+        tmp_path / "failed",
+        {"a": Completion(error="engine: failed 5 times, last: HTTP 500"), "b": said("first")},
+    )
     other = answered(tmp_path / "other", {"a": said("A"), "b": said("second")})
     answers = Answers([failed, other])
     assert [answers.find(asking(t).key).text for t in "ab"] == ["A", "first"]
@@ -79,7 +84,8 @@ def test_a_run_that_is_not_there_is_named(tmp_path):
 
 def test_what_another_run_was_answered_is_journaled_as_such_and_not_asked(tmp_path):
     answers = Answers([answered(tmp_path / "other", {"a": said("theirs")})])
-    folder, engine = Folder(tmp_path / "run"), ScriptedEngine()
+    folder = Folder(tmp_path / "run")
+    engine = ScriptedEngine()
 
     def completed(others):
         commit = GroupCommit(JournalWriter(folder, 0, "w"))

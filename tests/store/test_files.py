@@ -3,10 +3,10 @@
 import os
 
 import pytest
-from tests.support.builders.runs import one_line, small_disk
 
 from llmpedia.errors import InputError
 from llmpedia.store.files import Folder
+from tests.support.builders.runs import one_line, small_disk
 
 
 @pytest.fixture(params=["path", "file URI"])
@@ -29,7 +29,10 @@ def test_a_list_is_relative_sorted_and_without_temporary_files(folder):
     for name in ("b/2", "b/1", "a", "b/c/3"):
         folder.write(name, b"")
     folder.write("b/.tmp-left-by-a-crash", b"half")
-    assert (folder.list("b"), folder.list("", recursive=True)) == (["b/1", "b/2"], ["a", "b/1", "b/2", "b/c/3"])
+    assert (folder.list("b"), folder.list("", recursive=True)) == (
+        ["b/1", "b/2"],
+        ["a", "b/1", "b/2", "b/c/3"],
+    )
 
 
 def test_a_list_of_no_folder_is_empty(folder):

@@ -4,7 +4,6 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.support.builders.runs import make_request, one_line, small_disk
 
 from llmpedia.errors import InputError
 from llmpedia.stages import Completion
@@ -18,6 +17,7 @@ from llmpedia.store.journal import (
     wave_folder,
     waves_with_pieces,
 )
+from tests.support.builders.runs import make_request, one_line, small_disk
 
 
 @pytest.fixture
@@ -61,7 +61,9 @@ def test_a_piece_cut_anywhere_is_named(folder):
 
 def test_a_piece_with_any_byte_altered_is_named(folder):
     name, whole = piece(folder, [record("q1"), record("q2")])
-    flipped = [whole[:n] + bytes([whole[n] ^ bit]) + whole[n + 1 :] for n in range(len(whole)) for bit in (1, 8, 128)]
+    flipped = [
+        whole[:n] + bytes([whole[n] ^ bit]) + whole[n + 1 :] for n in range(len(whole)) for bit in (1, 8, 128)
+    ]
     complaints = [refused(folder, name, damaged) for damaged in flipped]
     assert all(c and folder.path(name) in c and "\n" not in c for c in complaints)
 
@@ -99,7 +101,11 @@ def test_a_clock_set_back_does_not_turn_the_order(folder, monkeypatch):
     writer = JournalWriter(folder, 0, "w")
     for answer in ("first", "second", "third"):
         writer.append([record("q", answer)])
-    assert [read_piece(folder, n)[0]["completion"]["text"] for n in folder.list(wave_folder(0))] == ["first", "second", "third"]
+    assert [read_piece(folder, n)[0]["completion"]["text"] for n in folder.list(wave_folder(0))] == [
+        "first",
+        "second",
+        "third",
+    ]
 
 
 def test_waves_are_kept_apart(folder):

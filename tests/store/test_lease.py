@@ -10,12 +10,12 @@ import time
 
 import psutil
 import pytest
-from tests.support.builders.runs import one_line, small_disk
 
 from llmpedia.errors import InputError
 from llmpedia.store import lease as lease_module
 from llmpedia.store.files import Folder
 from llmpedia.store.lease import NAME, TTL_S, Lease, read_lease
+from tests.support.builders.runs import one_line, small_disk
 
 HOLDER = """
 import sys, time
@@ -45,14 +45,21 @@ def other(folder):
 
 def leave(folder, **holder) -> None:
     """The lease of a writer that is not there to give it back."""
-    me = {"owner": "other", "host": socket.gethostname(), "pid": os.getpid(), "started": psutil.Process().create_time()}
+    me = {
+        "owner": "other",
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+        "started": psutil.Process().create_time(),
+    }
     folder.write(NAME, json.dumps({**me, "renewed": time.time(), **holder}).encode())
 
 
 def test_a_second_live_writer_is_refused_and_told_who_writes(folder, other):
     with pytest.raises(InputError) as caught, Lease(folder):
         pass
-    one_line(caught, folder.path(NAME), f"pid {other.pid} on {socket.gethostname()}", "wait for it or stop it")
+    one_line(
+        caught, folder.path(NAME), f"pid {other.pid} on {socket.gethostname()}", "wait for it or stop it"
+    )
 
 
 def test_a_refused_writer_leaves_the_lease_alone(folder, other):
@@ -77,7 +84,9 @@ def test_a_pid_that_now_is_another_process_holds_nothing(folder):
         assert read_lease(folder)["owner"] != "other"
 
 
-@pytest.mark.parametrize(("age", "refused"), [(TTL_S - 30, True), (TTL_S + 1, False)], ids=["renewed", "expired"])
+@pytest.mark.parametrize(
+    ("age", "refused"), [(TTL_S - 30, True), (TTL_S + 1, False)], ids=["renewed", "expired"]
+)
 def test_a_writer_on_another_host_counts_while_it_renews(folder, age, refused):
     leave(folder, host="elsewhere", pid=1, renewed=time.time() - age)
     if refused:
@@ -117,11 +126,14 @@ def test_a_lost_lease_is_noticed(folder, taken):
             folder.remove(NAME)
         with pytest.raises(InputError) as caught:
             lease.check()
-    one_line(caught, folder.path(NAME), "lost to", "pid 12345" if taken else "nobody", "nothing was committed")
+    one_line(
+        caught, folder.path(NAME), "lost to", "pid 12345" if taken else "nobody", "nothing was committed"
+    )
 
 
 def renewals(folder, seconds: float) -> set[float]:
-    seen, end = set(), time.monotonic() + seconds
+    seen = set()
+    end = time.monotonic() + seconds
     while time.monotonic() < end:
         seen.add((read_lease(folder) or {}).get("renewed"))
         time.sleep(0.02)

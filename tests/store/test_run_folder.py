@@ -1,11 +1,12 @@
-"""llmpedia/store/run_folder.py: what is committed stays whole, what is damaged is named, nothing is taken for an empty run."""
+"""llmpedia/store/run_folder.py: what is committed stays whole, what is damaged is named, nothing is
+taken for an empty run.
+"""
 
 import json
 import shutil
 
 import pyarrow as pa
 import pytest
-from tests.support.builders.runs import Corpus, Visit, make_config, one_line, three_waves
 
 from llmpedia.errors import InputError
 from llmpedia.materialize.run import describe_run
@@ -13,6 +14,7 @@ from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import RunFolder, manifest_name, parquet_bytes, table_name
 from llmpedia.store.verify import verify
 from llmpedia.tables import TABLES
+from tests.support.builders.runs import Corpus, Visit, make_config, one_line, three_waves
 
 
 def edit(path, old: str, new: str) -> None:
@@ -42,8 +44,14 @@ LOST = "manifest missing, though its wave's tables are there"
 OTHER = "format 7, this version reads 1"
 # damage to a run of three waves, and what the one line names
 DAMAGES = {
-    "a count in a manifest altered": (lambda r: edit(r / manifest_name(1), '"articles": 1', '"articles": 2'), manifest_name(1)),
-    "a checksum in a manifest altered": (lambda r: edit(r / manifest_name(1), '"sha256": "', '"sha256": "0'), manifest_name(1)),
+    "a count in a manifest altered": (
+        lambda r: edit(r / manifest_name(1), '"articles": 1', '"articles": 2'),
+        manifest_name(1),
+    ),
+    "a checksum in a manifest altered": (
+        lambda r: edit(r / manifest_name(1), '"sha256": "', '"sha256": "0'),
+        manifest_name(1),
+    ),
     "a manifest cut": (lambda r: cut(r / manifest_name(2), 99), manifest_name(2)),
     "a manifest emptied": (lambda r: cut(r / manifest_name(2), 0), manifest_name(2)),
     "a manifest of another shape": (lambda r: (r / manifest_name(0)).write_bytes(b"[1]"), manifest_name(0)),
@@ -52,13 +60,21 @@ DAMAGES = {
     "the last manifest gone": (lambda r: lose(r, 2), f"{manifest_name(2)}: {LOST}"),
     "the last two manifests gone": (lambda r: lose(r, 1, 2), LOST),
     "all manifests gone": (lambda r: lose(r, 0, 1, 2), LOST),
-    "a manifest of another format": (lambda r: reformat(r / manifest_name(1), format=7), f"{manifest_name(1)}: {OTHER}"),
-    "one whose files are told otherwise": (lambda r: reformat(r / manifest_name(1), format=7, files=[{"x": 1}]), OTHER),
+    "a manifest of another format": (
+        lambda r: reformat(r / manifest_name(1), format=7),
+        f"{manifest_name(1)}: {OTHER}",
+    ),
+    "one whose files are told otherwise": (
+        lambda r: reformat(r / manifest_name(1), format=7, files=[{"x": 1}]),
+        OTHER,
+    ),
     "run.yaml gone": (lambda r: (r / "run.yaml").unlink(), "run.yaml"),
 }
 
 
-@pytest.mark.parametrize("open_it", [opened, lambda p: RunFolder.create_or_open(str(p), describe_run(make_config()))])
+@pytest.mark.parametrize(
+    "open_it", [opened, lambda p: RunFolder.create_or_open(str(p), describe_run(make_config()))]
+)
 @pytest.mark.parametrize(("damage", "named"), DAMAGES.values(), ids=DAMAGES)
 def test_damage_is_named_and_never_an_empty_run(tmp_path, open_it, damage, named):
     three_waves(tmp_path / "run")
@@ -105,7 +121,9 @@ def test_reading_a_damaged_table_names_the_file(tmp_path, damage, says):
 
 def test_rows_come_back_in_commit_order_with_their_wave(tmp_path):
     rows = three_waves(tmp_path / "run").run.read("entities", columns=["name"])
-    assert rows.to_pylist() == [{"name": n, "wave": w} for n, w in [("Root", 0), ("Left", 1), ("Right", 1), ("Leaf", 2)]]
+    assert rows.to_pylist() == [
+        {"name": n, "wave": w} for n, w in [("Root", 0), ("Left", 1), ("Right", 1), ("Leaf", 2)]
+    ]
 
 
 def test_hidden_files_that_a_file_browser_leaves_are_no_damage(tmp_path):
@@ -153,14 +171,23 @@ def fingerprint_of(folder, rows) -> str:
     ids=["equal", "in two chunks", "one cell", "order", "null"],
 )
 def test_a_fingerprint_tells_content_and_nothing_else(tmp_path, other, same):
-    assert (fingerprint_of(tmp_path / "a", rows_of("a", "b")) == fingerprint_of(tmp_path / "b", other)) is same
+    assert (
+        fingerprint_of(tmp_path / "a", rows_of("a", "b")) == fingerprint_of(tmp_path / "b", other)
+    ) is same
 
 
 @pytest.mark.parametrize(
     ("section", "key", "was", "now"),
-    [("article", "words", 100, 101), ("run", "seed", "A", "B"), ("engine", "model", "m", "n"), ("waves", "size", 3, 4)],
+    [
+        ("article", "words", 100, 101),
+        ("run", "seed", "A", "B"),
+        ("engine", "model", "m", "n"),
+        ("waves", "size", 3, 4),
+    ],
 )
-def test_a_run_of_other_settings_is_refused_with_the_setting_and_both_values(tmp_path, section, key, was, now):
+def test_a_run_of_other_settings_is_refused_with_the_setting_and_both_values(
+    tmp_path, section, key, was, now
+):
     Corpus(tmp_path / "run", make_config(**{section: {key: was}})).seed("Root")
     with pytest.raises(InputError) as caught:
         RunFolder.create_or_open(str(tmp_path / "run"), describe_run(make_config(**{section: {key: now}})))
@@ -184,13 +211,17 @@ def with_titles(path, titles) -> dict:
 
 
 def test_a_titles_file_may_move_and_may_not_change(tmp_path):
-    run = RunFolder.create_or_open(str(tmp_path / "run"), with_titles(tmp_path / "here" / "titles.txt", "One\nTwo\n"))
+    run = RunFolder.create_or_open(
+        str(tmp_path / "run"), with_titles(tmp_path / "here" / "titles.txt", "One\nTwo\n")
+    )
     with Lease(run.folder) as lease:
         run.commit(lease, {}, {})
     moved = with_titles(tmp_path / "there" / "list.txt", "One\nTwo\n")
     assert RunFolder.create_or_open(str(tmp_path / "run"), moved).last_wave == 0
     with pytest.raises(InputError) as caught:
-        RunFolder.create_or_open(str(tmp_path / "run"), with_titles(tmp_path / "here" / "titles.txt", "One\nThree\n"))
+        RunFolder.create_or_open(
+            str(tmp_path / "run"), with_titles(tmp_path / "here" / "titles.txt", "One\nThree\n")
+        )
     one_line(caught, tmp_path / "run", "its seed titles differ")
 
 
@@ -204,4 +235,6 @@ def test_settings_may_be_mended_until_the_run_has_written_something(tmp_path):
     """A first start that ended with "model missing" must not tie the folder to the wrong model."""
     wrong, right = (describe_run(make_config(engine={"model": m})) for m in ("typo", "right"))
     RunFolder.create_or_open(str(tmp_path / "run"), wrong)
-    assert RunFolder.create_or_open(str(tmp_path / "run"), right).description() == json.loads(json.dumps(right))
+    assert RunFolder.create_or_open(str(tmp_path / "run"), right).description() == json.loads(
+        json.dumps(right)
+    )

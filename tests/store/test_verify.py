@@ -3,12 +3,12 @@
 from itertools import pairwise
 
 import pytest
-from tests.support.builders.runs import Child, Corpus, Visit, counts_of, three_waves
 
 from llmpedia.store.journal import JournalWriter
 from llmpedia.store.run_folder import RunFolder, manifest_name
 from llmpedia.store.verify import imbalances, verify
 from llmpedia.tables import Fate
+from tests.support.builders.runs import Child, Corpus, Visit, counts_of, three_waves
 
 
 def findings(folder) -> list[str]:
@@ -23,9 +23,21 @@ def named(found: list[str], *parts: str) -> bool:
 def all_fates(folder) -> Corpus:
     """A run in which every fate occurs, and a subject that is expanded after a cap was raised."""
     corpus = Corpus(folder).seed("Root")
-    first = [Child("Left"), Child("Root", "self_or_loop"), Child("Weak", "low_link_score"), Child("Capped", "subject_cap")]
+    first = [
+        Child("Left"),
+        Child("Root", "self_or_loop"),
+        Child("Weak", "low_link_score"),
+        Child("Capped", "subject_cap"),
+    ]
     corpus.walk(Visit("Root", first))
-    odd = ("ner_rejected", "ner_low_confidence", "ner_omitted", "arbitration_failed", "depth_cap", "stage_error")
+    odd = (
+        "ner_rejected",
+        "ner_low_confidence",
+        "ner_omitted",
+        "arbitration_failed",
+        "depth_cap",
+        "stage_error",
+    )
     rest = [Child(f"Some {fate}", fate) for fate in odd]
     again = [Child("Capped"), Child("Left", "known", "Left"), Child("The Left", "duplicate", "Left")]
     twin = Child("The Left", "wave_duplicate", "Left")
@@ -56,41 +68,93 @@ def drop(table, index=0):
     return lambda rows: rows[table].pop(index)
 
 
-# damage to the rows of wave 1, and what one finding holds; Root (0) names Left (1), Right (2), an alias of Left, two rejected
+# damage to the rows of wave 1, and what one finding holds; Root (0) names Left (1), Right (2), an
+# alias of Left, two rejected
 DAMAGES = {
     "entity key doubled": (change("entities", 1, key="left"), ["entity 2 'Right' has the key of entity 1"]),
-    "entity key of an earlier wave": (change("entities", 0, key="root"), ["entity 1 'Left' has the key of entity 0"]),
+    "entity key of an earlier wave": (
+        change("entities", 0, key="root"),
+        ["entity 1 'Left' has the key of entity 0"],
+    ),
     "entity number skipped": (change("entities", 1, entity_id=3), ["entity 3 where 2 is next"]),
     "parent missing": (change("entities", 1, parent_id=77), ["entity 2 has parent 77, which is not there"]),
     "hop wrong": (change("entities", 1, hop=2), ["entity 2 is at hop 2", "plus 1 is 1"]),
     "seed below hop 0": (change("entities", 1, parent_id=None), ["entity 2 is at hop 1", "plus 1 is 0"]),
     "entity lost": (drop("entities", 1), ["queued 2 is not entities 1"]),
-    "alias with an entity's key": (change("aliases", 0, key="root"), ["alias 'The Left' has the key of entity 0"]),
-    "alias of no entity": (change("aliases", 0, entity_id=77), ["alias 'The Left' names entity 77, which is not there"]),
-    "alias of no candidate": (change("aliases", 0, key="other"), ["aliases ['other'] come from no duplicate candidate"]),
+    "alias with an entity's key": (
+        change("aliases", 0, key="root"),
+        ["alias 'The Left' has the key of entity 0"],
+    ),
+    "alias of no entity": (
+        change("aliases", 0, entity_id=77),
+        ["alias 'The Left' names entity 77, which is not there"],
+    ),
+    "alias of no candidate": (
+        change("aliases", 0, key="other"),
+        ["aliases ['other'] come from no duplicate candidate"],
+    ),
     "subject generated twice": (double("subjects", position=1), ["subject 0 'Root' was generated twice"]),
     "subject that is no entity": (change("subjects", 0, subject_id=9), ["subject 9 is no entity"]),
     "subjects out of order": (change("subjects", 0, position=1), ["subjects are not in order"]),
     "subject at a wrong hop": (change("subjects", 0, hop=1), ["subject 0 is at hop 1, its entity is at 0"]),
-    "article without subject": (double("articles", subject_id=1), ["article 1 'Root' belongs to no subject generated"]),
-    "article too many": (double("articles", subject_id=1), ["subjects generated 1 is not articles + errored 2"]),
+    "article without subject": (
+        double("articles", subject_id=1),
+        ["article 1 'Root' belongs to no subject generated"],
+    ),
+    "article too many": (
+        double("articles", subject_id=1),
+        ["subjects generated 1 is not articles + errored 2"],
+    ),
     "article doubled": (double("articles"), ["subject 0 'Root' has two articles"]),
     "article lost": (drop("articles"), ["subject 0 has neither an article nor an error"]),
-    "error and article": (change("subjects", 0, error="refusal"), ["subject 0 has neither an article nor an error, or both"]),
-    "expanded without article": (change("subjects", 0, visit="expand"), ["subject 0 is expanded without an article"]),
+    "error and article": (
+        change("subjects", 0, error="refusal"),
+        ["subject 0 has neither an article nor an error, or both"],
+    ),
+    "expanded without article": (
+        change("subjects", 0, visit="expand"),
+        ["subject 0 is expanded without an article"],
+    ),
     "candidate without fate": (change("candidates", 4, fate=None), ["candidate 5 has no fate (None)"]),
-    "candidate with an unknown fate": (change("candidates", 4, fate="lost"), ["candidate 5 has no fate ('lost')"]),
+    "candidate with an unknown fate": (
+        change("candidates", 4, fate="lost"),
+        ["candidate 5 has no fate ('lost')"],
+    ),
     "candidate number skipped": (change("candidates", 4, candidate_id=9), ["candidate 9 where 5 is next"]),
-    "candidate doubled": (change("candidates", 1, key="left", entity_id=1), ["candidate 2 'Right' is doubled in subject 0"]),
+    "candidate doubled": (
+        change("candidates", 1, key="left", entity_id=1),
+        ["candidate 2 'Right' is doubled in subject 0"],
+    ),
     "candidate count off": (change("subjects", 0, candidates=6), ["subject 0 has 5 candidates, not 6"]),
     "candidate lost": (drop("candidates", 4), ["subject 0 has 4 candidates, not 5"]),
-    "candidate of a stranger": (change("candidates", 4, parent_id=1), ["candidates of subjects [1], which are not in the wave"]),
-    "candidate of the wrong entity": (change("candidates", 1, entity_id=1), ["candidate 2 (queued) has a key of entity 2"]),
-    "queued without entity": (change("candidates", 1, entity_id=None), ["candidate 2 (queued) and its entity do not agree"]),
-    "rejected with entity": (change("candidates", 4, entity_id=1), ["candidate 5 (ner_rejected) and its entity do not agree"]),
-    "rejected by nobody": (change("candidates", 4, ner_completion=None), ["candidate 5 (ner_rejected) has no completion"]),
-    "duplicate by nobody": (change("candidates", 2, arbitration_completion=None), ["candidate 3 (duplicate) has no completion"]),
-    "NER of no completion": (change("candidates", 4, ner_completion="x"), ["candidate 5", "ner_completion is not in"]),
+    "candidate of a stranger": (
+        change("candidates", 4, parent_id=1),
+        ["candidates of subjects [1], which are not in the wave"],
+    ),
+    "candidate of the wrong entity": (
+        change("candidates", 1, entity_id=1),
+        ["candidate 2 (queued) has a key of entity 2"],
+    ),
+    "queued without entity": (
+        change("candidates", 1, entity_id=None),
+        ["candidate 2 (queued) and its entity do not agree"],
+    ),
+    "rejected with entity": (
+        change("candidates", 4, entity_id=1),
+        ["candidate 5 (ner_rejected) and its entity do not agree"],
+    ),
+    "rejected by nobody": (
+        change("candidates", 4, ner_completion=None),
+        ["candidate 5 (ner_rejected) has no completion"],
+    ),
+    "duplicate by nobody": (
+        change("candidates", 2, arbitration_completion=None),
+        ["candidate 3 (duplicate) has no completion"],
+    ),
+    "NER of no completion": (
+        change("candidates", 4, ner_completion="x"),
+        ["candidate 5", "ner_completion is not in"],
+    ),
     "arbitration of no completion": (
         change("candidates", 2, arbitration_completion="x"),
         ["candidate 3", "arbitration_completion is not in"],
@@ -104,7 +168,13 @@ DAMAGES = {
 @pytest.mark.parametrize(("damage", "parts"), DAMAGES.values(), ids=DAMAGES)
 def test_damaged_rows_are_named_with_their_wave(tmp_path, damage, parts):
     twin = Child("The Left", "duplicate", "Left")
-    children = [Child("Left"), Child("Right"), twin, Child("Root", "self_or_loop"), Child("army", "ner_rejected")]
+    children = [
+        Child("Left"),
+        Child("Right"),
+        twin,
+        Child("Root", "self_or_loop"),
+        Child("army", "ner_rejected"),
+    ]
     Corpus(tmp_path / "run").seed("Root").walk(Visit("Root", children), damage=damage)
     found = findings(tmp_path / "run")
     assert named(found, "wave 1:", *parts), found
@@ -123,7 +193,8 @@ def test_an_article_written_again_in_a_later_wave_is_named(tmp_path):
 def test_an_altered_byte_anywhere_in_a_table_names_the_file(tmp_path):
     three_waves(tmp_path / "run")
     (file,) = (tmp_path / "run" / "tables" / "aliases").glob("*/*.parquet")
-    whole, missed = file.read_bytes(), []
+    whole = file.read_bytes()
+    missed = []
     for n in range(0, len(whole), len(whole) // 12):
         file.write_bytes(whole[:n] + bytes([whole[n] ^ 1]) + whole[n + 1 :])
         missed += [] if named(findings(tmp_path / "run"), str(file), "altered after its commit") else [n]

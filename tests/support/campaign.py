@@ -1,6 +1,8 @@
-"""A campaign of random SIGKILLs against walks of the scripted engine: every finished corpus must be the undisturbed one's.
+"""A campaign of random SIGKILLs against walks of the scripted engine: every finished corpus must be
+the undisturbed one's.
 
-``python tests/support/campaign.py --kills 200`` runs a long one and prints its result; ``test_crash`` runs a short one.
+``python tests/support/campaign.py --kills 200`` runs a long one and prints its result;
+``test_crash`` runs a short one.
 """
 
 import argparse
@@ -12,14 +14,13 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from tests.support.harness import Head, ScriptedEngine, fingerprint, start_driver, write_config
-
 from llmpedia.config.walk import Config, load_config
 from llmpedia.engines.models import load_models
 from llmpedia.engines.openai import chat_body
 from llmpedia.stages import Request
 from llmpedia.store.files import Folder
 from llmpedia.store.journal import read_wave, waves_with_pieces
+from tests.support.harness import Head, ScriptedEngine, fingerprint, start_driver, write_config
 
 # "ray" is the whole cluster: raylet, GCS and all workers at once.
 VICTIMS = ("driver", "engine", "index", "worker", "limiter", "ray")
@@ -28,7 +29,8 @@ TITLES = {"index": "ray::EntityIndex", "worker": "SubjectWorker", "limiter": "ra
 
 def body_hashes(config: Config, run: Path) -> set[str]:
     """Hashes of the bodies whose answers the journal holds."""
-    found, folder = set(), Folder(run)
+    found = set()
+    folder = Folder(run)
     models = load_models(config.engine.models_file)
     for wave in waves_with_pieces(folder):
         for r in read_wave(folder, wave).values():
@@ -42,10 +44,17 @@ def body_hashes(config: Config, run: Path) -> set[str]:
 
 
 class Campaign:
-    """Walks driven to their end under fire. ``asked_again``: answered requests that a restarted driver asked once more."""
+    """Walks driven to their end under fire. ``asked_again``: answered requests that a restarted
+    driver asked once more.
+    """
 
-    def __init__(self, head: Head, engine: ScriptedEngine, config_path: Path, rng: random.Random, kills: int) -> None:
-        self.head, self.engine, self.config_path, self.rng = head, engine, config_path, rng
+    def __init__(
+        self, head: Head, engine: ScriptedEngine, config_path: Path, rng: random.Random, kills: int
+    ) -> None:
+        self.head = head
+        self.engine = engine
+        self.config_path = config_path
+        self.rng = rng
         self.config = load_config(config_path)
         self.left = kills
         self.kills: list[str] = []
@@ -53,7 +62,9 @@ class Campaign:
         self.compared = 0
 
     def run(self, folder: Path, want: str, order: list[str] | None = None) -> int:
-        """Walk after walk until all kills are done; how many walks it took. ``order``: of the victims; random where None."""
+        """Walk after walk until all kills are done; how many walks it took. ``order``: of the
+        victims; random where None.
+        """
         walks = 0
         while len(self.kills) < self.left:
             run = folder / f"storm{walks}"
@@ -92,8 +103,12 @@ class Campaign:
         return driver
 
     def restart(self, victim: str, driver, run: Path):
-        """Kill the driver, or the cluster under it; a new driver, and what it asks first compared with the journal."""
-        end = time.monotonic() + 20  # on a busy machine Ray may be starting still, and there would be nothing to ask again
+        """Kill the driver, or the cluster under it; a new driver, and what it asks first compared
+        with the journal.
+        """
+        end = (
+            time.monotonic() + 20
+        )  # on a busy machine Ray may be starting still, and there would be nothing to ask again
         while driver.poll() is None and time.monotonic() < end and not body_hashes(self.config, run):
             time.sleep(0.1)
         if victim == "ray":
@@ -101,7 +116,8 @@ class Campaign:
             self.head.start()
         driver.kill()
         driver.wait()
-        answered, before = body_hashes(self.config, run), len(self.engine.asked())
+        answered = body_hashes(self.config, run)
+        before = len(self.engine.asked())
         assert answered <= set(self.engine.asked())  # else the check below would compare nothing
         self.compared += len(answered)
         self.kills.append(victim)
@@ -120,7 +136,8 @@ def main() -> None:
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="campaign-") as name:
         folder = Path(name)
-        engine, head = ScriptedEngine(folder, latency=0.03), Head()
+        engine = ScriptedEngine(folder, latency=0.03)
+        head = Head()
         try:
             config = write_config(folder, engine, caps={"articles": 90}, waves={"size": 15, "workers": 2})
             assert start_driver(config, folder / "calm", head).wait(300) == 0
@@ -130,10 +147,14 @@ def main() -> None:
         finally:
             engine.kill()
             head.close()
-    print(f"{len(campaign.kills)} SIGKILLs over {walks} walks in {(time.monotonic() - begin) / 60:.0f} min, seed {args.seed}:")
+    print(
+        f"{len(campaign.kills)} SIGKILLs over {walks} walks in {(time.monotonic() - begin) / 60:.0f} min, seed {args.seed}:"
+    )
     print("  " + ", ".join(f"{victim} {n}" for victim, n in Counter(campaign.kills).most_common()))
     print(f"every corpus has the undisturbed one's fingerprint, {want}; verify found each whole")
-    print(f"answered requests compared after restarts: {campaign.compared:,}; asked again: {len(campaign.asked_again)}")
+    print(
+        f"answered requests compared after restarts: {campaign.compared:,}; asked again: {len(campaign.asked_again)}"
+    )
 
 
 if __name__ == "__main__":

@@ -3,8 +3,6 @@
 import asyncio
 from collections import Counter
 
-from tests.support.builders.runs import make_request
-
 from llmpedia.config.walk import RetriesSection
 from llmpedia.engines.base import TransientError
 from llmpedia.engines.client import Client, GroupCommit
@@ -12,6 +10,7 @@ from llmpedia.engines.concurrency.client import Permits
 from llmpedia.stages import Completion
 from llmpedia.store.files import Folder
 from llmpedia.store.journal import JournalWriter, read_wave
+from tests.support.builders.runs import make_request
 
 SAMPLING = '{"temperature": 0.5, "max_tokens": 4096}'
 
@@ -19,12 +18,18 @@ SAMPLING = '{"temperature": 0.5, "max_tokens": 4096}'
 class ScriptedEngine:
     """Answers ``text`` with "re: text" after ``latency``.
 
-    ``outcomes``: text -> errors that come first, one a try. ``answers``: how many it gives before it dies; None for no end.
+    ``outcomes``: text -> errors that come first, one a try. ``answers``: how many it gives before
+    it dies; None for no end.
     """
 
-    def __init__(self, outcomes: dict | None = None, latency: float = 0.0, answers: int | None = None) -> None:
+    def __init__(
+        self, outcomes: dict | None = None, latency: float = 0.0, answers: int | None = None
+    ) -> None:
         self.outcomes = {text: list(errors) for text, errors in (outcomes or {}).items()}
-        self.latency, self.answers, self.asked, self.probes = latency, answers, Counter(), []
+        self.latency = latency
+        self.answers = answers
+        self.asked = Counter()
+        self.probes = []
         self.open = self.most_open = 0
 
     async def generate(self, request):
@@ -56,7 +61,8 @@ class Bench:
     """A client over a scripted engine and a journal on disk."""
 
     def __init__(self, folder, engine, attempts=3, first_wait_s=0.01, max_wait_s=0.05, concurrency=8):
-        self.folder, self.engine = Folder(folder), engine
+        self.folder = Folder(folder)
+        self.engine = engine
         self._retries = RetriesSection(attempts=attempts, first_wait_s=first_wait_s, max_wait_s=max_wait_s)
         self._concurrency = concurrency
 

@@ -1,4 +1,6 @@
-"""Real dictionaries in dictd format, out of Debian's packages: downloaded once, unpacked, nothing installed."""
+"""Real dictionaries in dictd format, out of Debian's packages: downloaded once, unpacked, nothing
+installed.
+"""
 
 import fcntl
 import os
@@ -8,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+
 from tests.support.wiki.mediawiki import apt
 
 CACHE = Path(os.environ.get("LLMPEDIA_CACHE") or Path.home() / ".cache" / "llmpedia") / "dictionaries"

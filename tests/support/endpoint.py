@@ -4,11 +4,11 @@ import asyncio
 import json
 
 from aiohttp import web
-from tests.support.builders.runs import OPENAI, make_request
 
 from llmpedia.config.walk import EngineSection
 from llmpedia.engines.openai import OpenAIEngine
 from llmpedia.stages import Completion
+from tests.support.builders.runs import OPENAI, make_request
 
 USAGE = {"prompt_tokens": 3, "completion_tokens": 5}
 ERROR = {"error": {"message": "no such\nmodel", "code": 404}}
@@ -23,7 +23,9 @@ def reply(body, status=200, **headers):
     text = body if isinstance(body, str) else json.dumps(body)
 
     async def handle(request):
-        return web.Response(text=text, status=status, headers={k.replace("_", "-"): v for k, v in headers.items()})
+        return web.Response(
+            text=text, status=status, headers={k.replace("_", "-"): v for k, v in headers.items()}
+        )
 
     return handle
 
@@ -32,7 +34,9 @@ class Server:
     """One handler on a real port; keeps what it was sent."""
 
     def __init__(self, handler):
-        self._handler, self.bodies, self.headers = handler, [], []
+        self._handler = handler
+        self.bodies = []
+        self.headers = []
 
     async def _serve(self, request):
         self.bodies.append(await request.json())
@@ -50,7 +54,9 @@ class Server:
             site = web.TCPSite(runner, "127.0.0.1", 0)
             await site.start()
             port = site._server.sockets[0].getsockname()[1]
-            openai = OpenAIEngine(EngineSection(**{**OPENAI, "base_url": f"http://127.0.0.1:{port}/v1/", **engine}))
+            openai = OpenAIEngine(
+                EngineSection(**{**OPENAI, "base_url": f"http://127.0.0.1:{port}/v1/", **engine})
+            )
             try:
                 return await use(openai)
             finally:

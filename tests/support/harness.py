@@ -1,4 +1,6 @@
-"""What the tests on real parts start: a private Ray head, the scripted engine, drivers; all ended by process id."""
+"""What the tests on real parts start: a private Ray head, the scripted engine, drivers; all ended
+by process id.
+"""
 
 import contextlib
 import io
@@ -19,7 +21,13 @@ from llmpedia.cli import main
 
 HERE = Path(__file__).parent
 RAY = str(Path(sys.executable).parent / "ray")
-ENV = {**os.environ, "HF_HUB_OFFLINE": "1", "RAY_AUTH_MODE": "disabled", "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
+ENV = {
+    **os.environ,
+    "HF_HUB_OFFLINE": "1",
+    "RAY_AUTH_MODE": "disabled",
+    "PYTHONUNBUFFERED": "1",
+    "OMP_NUM_THREADS": "1",
+}
 ENV.pop("PYTHONDONTWRITEBYTECODE", None)  # a third of a second for each of some hundred processes
 
 
@@ -44,14 +52,16 @@ def wait_for(port: int, seconds: float = 30) -> None:
 
 
 class Head:
-    """A local Ray cluster of one node, in a session of its own. ``jobs``: with the server of ``ray job submit``.
+    """A local Ray cluster of one node, in a session of its own. ``jobs``: with the server of ``ray
+    job submit``.
 
     ``env``: of all its processes, beside ``ENV``.
     """
 
     def __init__(self, jobs: bool = False, env: dict[str, str] | None = None, cpus: int = 16) -> None:
         self.dashboard = free_port() if jobs else None
-        self.env, self.cpus = env or {}, cpus
+        self.env = env or {}
+        self.cpus = cpus
         self.start()
 
     def start(self) -> None:
@@ -63,11 +73,26 @@ class Head:
         if self.dashboard is None:
             command += ["--include-dashboard=false"]
         else:
-            command += ["--include-dashboard=true", "--dashboard-host=127.0.0.1", f"--dashboard-port={self.dashboard}"]
-            ports = ("dashboard-agent-listen-port", "dashboard-agent-grpc-port", "metrics-export-port", "ray-client-server-port")
+            command += [
+                "--include-dashboard=true",
+                "--dashboard-host=127.0.0.1",
+                f"--dashboard-port={self.dashboard}",
+            ]
+            ports = (
+                "dashboard-agent-listen-port",
+                "dashboard-agent-grpc-port",
+                "metrics-export-port",
+                "ray-client-server-port",
+            )
             command += [f"--{name}={free_port()}" for name in ports]
-        # Entry points of jobs are looked up in the head's PATH. At its end there is nothing to drain for half a minute.
-        env = {**ENV, **self.env, "PATH": f"{Path(RAY).parent}:{ENV['PATH']}", "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0"}
+        # Entry points of jobs are looked up in the head's PATH. At its end there is nothing to
+        # drain for half a minute.
+        env = {
+            **ENV,
+            **self.env,
+            "PATH": f"{Path(RAY).parent}:{ENV['PATH']}",
+            "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0",
+        }
         self._run(command, env)
         if self.dashboard is not None:
             wait_for(self.dashboard, 60)
@@ -86,7 +111,9 @@ class Head:
     def job(self, *args: str, folder: Path | None = None) -> subprocess.CompletedProcess:
         """``ray job ...`` to its end."""
         command = [RAY, "job", args[0], f"--address=http://127.0.0.1:{self.dashboard}", *args[1:]]
-        return subprocess.run(command, env=ENV, cwd=folder, capture_output=True, text=True, timeout=280, check=False)
+        return subprocess.run(
+            command, env=ENV, cwd=folder, capture_output=True, text=True, timeout=280, check=False
+        )
 
     @property
     def address(self) -> str:
@@ -105,7 +132,10 @@ class Head:
 
     def kill(self) -> None:
         """SIGKILL all of it at once."""
-        for p in [psutil.Process(self.process.pid), *psutil.Process(self.process.pid).children(recursive=True)]:
+        for p in [
+            psutil.Process(self.process.pid),
+            *psutil.Process(self.process.pid).children(recursive=True),
+        ]:
             p.kill()
         self.process.wait()
         shutil.rmtree(self.temp, ignore_errors=True)
@@ -124,18 +154,30 @@ class Head:
 
 
 class Node(Head):
-    """A further node of a head's cluster. ``number``: of its own loopback address, or drivers would take it for theirs."""
+    """A further node of a head's cluster. ``number``: of its own loopback address, or drivers would
+    take it for theirs.
+    """
 
     def __init__(self, head: Head, number: int, cpus: int) -> None:
-        self.head, self.number = head, number
+        self.head = head
+        self.number = number
         super().__init__(cpus=cpus)
 
     def start(self) -> None:
-        self.port, self.temp = self.head.port, tempfile.mkdtemp(prefix="lp-ray-", dir="/tmp")
-        command = [RAY, "start", "--block", f"--address={self.head.address}", f"--node-ip-address=127.0.0.{self.number + 1}"]
+        self.port = self.head.port
+        self.temp = tempfile.mkdtemp(prefix="lp-ray-", dir="/tmp")
+        command = [
+            RAY,
+            "start",
+            "--block",
+            f"--address={self.head.address}",
+            f"--node-ip-address=127.0.0.{self.number + 1}",
+        ]
         command += [f"--num-cpus={self.cpus}", "--object-store-memory=100000000", "--disable-usage-stats"]
         command += [f"--dashboard-agent-listen-port={free_port()}", f"--metrics-export-port={free_port()}"]
-        self._run(command, {**ENV, "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0"})  # two at once get in each other's way
+        self._run(
+            command, {**ENV, "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0"}
+        )  # two at once get in each other's way
 
     def raylet(self) -> psutil.Process:
         """The node itself, to Ray: with it all its workers go."""
@@ -146,13 +188,20 @@ class ScriptedEngine:
     """The scripted model as a process that can be killed and comes back on its port."""
 
     def __init__(self, folder: Path, latency: float = 0.0, fail_every: int = 0) -> None:
-        self.port, self.log = free_port(), folder / "requests.log"
+        self.port = free_port()
+        self.log = folder / "requests.log"
         self.log.touch()
         self._args = ["--latency", str(latency), "--fail-every", str(fail_every)]
         self.start()
 
     def start(self) -> None:
-        command = [sys.executable, str(HERE / "scripted_engine.py"), str(self.port), str(self.log), *self._args]
+        command = [
+            sys.executable,
+            str(HERE / "scripted_engine.py"),
+            str(self.port),
+            str(self.log),
+            *self._args,
+        ]
         self.process = subprocess.Popen(command)
         wait_for(self.port)
 
@@ -175,7 +224,13 @@ def write_config(folder: Path, server: ScriptedEngine, **sections: dict) -> Path
         "caps": {"articles": 60},
         "waves": {"size": 10, "workers": 1, "rows_per_batch": 1},
         "article": {"words": 100, "sections": [2, 3]},
-        "engine": {"kind": "openai", "model": "scripted", "base_url": server.url, "concurrency": 16, "request_timeout_s": 20},
+        "engine": {
+            "kind": "openai",
+            "model": "scripted",
+            "base_url": server.url,
+            "concurrency": 16,
+            "request_timeout_s": 20,
+        },
         "embedding": {"kind": "openai", "model": "scripted", "base_url": server.url, "batch": 16},
         "retries": {"attempts": 8, "first_wait_s": 0.2, "max_wait_s": 2.0},
     }
@@ -189,7 +244,9 @@ def write_config(folder: Path, server: ScriptedEngine, **sections: dict) -> Path
 def llmpedia(*args: str, env: dict | None = None, timeout: float = 300) -> subprocess.CompletedProcess:
     """Run the command to its end."""
     command = [sys.executable, "-m", "llmpedia.cli", *args]
-    return subprocess.run(command, env={**ENV, **(env or {})}, capture_output=True, text=True, timeout=timeout, check=False)
+    return subprocess.run(
+        command, env={**ENV, **(env or {})}, capture_output=True, text=True, timeout=timeout, check=False
+    )
 
 
 def start_driver(config: Path, run: Path, head: Head, *args: str) -> subprocess.Popen:

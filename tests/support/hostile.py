@@ -1,7 +1,9 @@
-"""Hostile and odd pages in any number, served raw on loopback (Linux): for tests and for the benchmark of fetching.
+"""Hostile and odd pages in any number, served raw on loopback (Linux): for tests and for the
+benchmark of fetching.
 
-``cases(n, seed)`` draws them; :class:`HostileServer` serves them at ``/0`` to ``/n-1``. ``Forbidden`` watches the one place where
-a connection leaves the process and lets none out that does not go to the server.
+``cases(n, seed)`` draws them; :class:`HostileServer` serves them at ``/0`` to ``/n-1``.
+``Forbidden`` watches the one place where a connection leaves the process and lets none out that
+does not go to the server.
 """
 
 import asyncio
@@ -68,7 +70,9 @@ class HostileServer:
 
 
 class Forbidden:
-    """Keeps every connection of this process from going anywhere but to the allowed ports of ``HOME``, and names them."""
+    """Keeps every connection of this process from going anywhere but to the allowed ports of
+    ``HOME``, and names them.
+    """
 
     def __init__(self, monkeypatch) -> None:
         self.ports: set[int] = set()
@@ -85,10 +89,16 @@ class Forbidden:
 
 
 class Names:
-    """A name lookup without a network; ``rebinding.test`` gives a public address first and a private one from then on."""
+    """A name lookup without a network; ``rebinding.test`` gives a public address first and a
+    private one from then on.
+    """
 
     def __init__(self, hosts: dict[str, list[str]] | None = None) -> None:
-        self.hosts = {"private.test": ["10.1.2.3"], "mixed.test": ["93.184.215.14", "10.1.2.3"], **(hosts or {})}
+        self.hosts = {
+            "private.test": ["10.1.2.3"],
+            "mixed.test": ["93.184.215.14", "10.1.2.3"],
+            **(hosts or {}),
+        }
         self._rebound = False
 
     async def __call__(self, host: str, port: int) -> list[str]:
@@ -97,7 +107,9 @@ class Names:
             return ["93.184.215.14"] if first else ["127.0.0.1"]
         if host in self.hosts:
             return self.hosts[host]
-        with contextlib.suppress(OSError):  # every spelling of an IPv4 address that the system's own lookup takes
+        with contextlib.suppress(
+            OSError
+        ):  # every spelling of an IPv4 address that the system's own lookup takes
             return [socket.inet_ntoa(socket.inet_aton(host))]
         if ":" in host or host == "localhost":
             return ["::1" if host == "localhost" else host]
@@ -123,7 +135,12 @@ def raw(data: bytes) -> Answer:
     return answer
 
 
-def page(body: bytes | str, content_type: str = "text/html; charset=utf-8", extra: str = "", length: int | None = None) -> Answer:
+def page(
+    body: bytes | str,
+    content_type: str = "text/html; charset=utf-8",
+    extra: str = "",
+    length: int | None = None,
+) -> Answer:
     """An HTTP answer; ``length``: what it claims, where that is not the truth."""
     data = body.encode() if isinstance(body, str) else body
     head = f"HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: {len(data) if length is None else length}\r\n"
@@ -131,7 +148,9 @@ def page(body: bytes | str, content_type: str = "text/html; charset=utf-8", extr
 
 
 def redirect(location: str, status: int = 302) -> Answer:
-    return raw(f"HTTP/1.1 {status} Found\r\nLocation: {location}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
+    return raw(
+        f"HTTP/1.1 {status} Found\r\nLocation: {location}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode()
+    )
 
 
 def status(code: int, headers: str = "") -> Answer:
@@ -189,12 +208,16 @@ def _mutated(draw: random.Random, i: int) -> Answer:
     for _ in range(draw.randint(1, 200)):
         at = draw.randrange(len(data))
         data[at : at + draw.randint(0, 3)] = draw.randbytes(draw.randint(0, 3))
-    return page(bytes(data), draw.choice(["text/html", "text/html; charset=utf-16", "text/html; charset=x\r\nX: y"]))
+    return page(
+        bytes(data), draw.choice(["text/html", "text/html; charset=utf-16", "text/html; charset=x\r\nX: y"])
+    )
 
 
 def _soup(draw: random.Random, i: int) -> Answer:
     """Tags, quotes and comments in any order, never closed."""
-    tags = "<div <p> <table> <tr><td <a href=' <!-- --> <script> </script <style> <svg><math> <title> <select>"
+    tags = (
+        "<div <p> <table> <tr><td <a href=' <!-- --> <script> </script <style> <svg><math> <title> <select>"
+    )
     words = [*tags.split(), "<![CDATA[", "&#xFFFFFFFF;", "&amp", '"', "'", "\x00", "text"]
     return page("<html><body>" + "".join(draw.choice(words) for _ in range(draw.randint(50, 3000))))
 

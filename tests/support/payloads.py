@@ -1,7 +1,8 @@
-"""Names, titles and Wikitext of a hostile model: each would run a script or reach another host if a page took it as it is.
+"""Names, titles and Wikitext of a hostile model: each would run a script or reach another host if a
+page took it as it is.
 
-A script that runs sets ``window.__pwned`` or calls ``alert``; anything loaded comes from ``evil.example``. Used by the tests of
-the renderer and, in a real browser, by those of the site.
+A script that runs sets ``window.__pwned`` or calls ``alert``; anything loaded comes from
+``evil.example``. Used by the tests of the renderer and, in a real browser, by those of the site.
 """
 
 MARK = "__pwned"

@@ -5,13 +5,13 @@ import json
 
 import aiohttp
 from aiohttp import web
-from tests.support.builders.runs import make_config
 
 from llmpedia.engines.openai import OpenAIEngine
 from llmpedia.materialize.steps import Likeness, Phrases, Stages, Subject
 from llmpedia.rehearsal.server.server import Server
 from llmpedia.rehearsal.settings import load_settings
 from llmpedia.rehearsal.world.world import World
+from tests.support.builders.runs import make_config
 
 SMALL = ["entities=3000", "links=20"]
 
@@ -83,4 +83,7 @@ def fetch(world, body, *overrides, times=1, timeout=5.0):
 
 
 def body_of(stage):
-    return {"model": "m", "messages": getattr(Stages.of(make_config()), stage).request(QUESTIONS[stage]).chat()}
+    return {
+        "model": "m",
+        "messages": getattr(Stages.of(make_config()), stage).request(QUESTIONS[stage]).chat(),
+    }

@@ -1,7 +1,9 @@
-"""A scripted model behind a real socket: an OpenAI-compatible server whose answers are a pure function of the request.
+"""A scripted model behind a real socket: an OpenAI-compatible server whose answers are a pure
+function of the request.
 
-Run as a program: ``python tests/support/scripted_engine.py PORT LOG [--latency S] [--fail-every N]``. The log gets one line a request:
-its body's hash. The little world has 150 entities; articles link 8 of them, with variants, generic words and loop forms.
+Run as a program: ``python tests/support/scripted_engine.py PORT LOG [--latency S] [--fail-every
+N]``. The log gets one line a request: its body's hash. The little world has 150 entities; articles
+link 8 of them, with variants, generic words and loop forms.
 """
 
 import argparse
@@ -40,7 +42,9 @@ def entity(name: str) -> int | None:
 
 def article(subject: str, headings: list[str]) -> str:
     rng = random.Random(f"article {subject}")
-    parts = [f"'''{subject}''' is described in the [[{rng.choice(GENERIC)}]] tradition. See [[History of {subject}]]."]
+    parts = [
+        f"'''{subject}''' is described in the [[{rng.choice(GENERIC)}]] tradition. See [[History of {subject}]]."
+    ]
     for heading in headings:
         links = []
         for n in rng.sample(range(WORLD), 4):
@@ -91,7 +95,9 @@ def vector(name: str) -> list[float]:
 
 class Server:
     def __init__(self, log: Path, latency: float, fail_every: int) -> None:
-        self.log, self.latency, self.fail_every = log.open("a"), latency, fail_every
+        self.log = log.open("a")
+        self.latency = latency
+        self.fail_every = fail_every
         self.seen = 0
 
     async def _arrive(self, request: web.Request) -> dict:

@@ -1,4 +1,6 @@
-"""The served application on a real Ray head, put there by ``serve deploy``; the rehearsal world is its judge."""
+"""The served application on a real Ray head, put there by ``serve deploy``; the rehearsal world is
+its judge.
+"""
 
 import subprocess
 import sys
@@ -8,9 +10,9 @@ from pathlib import Path
 
 import httpx
 import yaml
-from tests.support.harness import ENV, Head, free_port, wait_for
 
 from serving.settings import ServeConfig, load_serve_config
+from tests.support.harness import ENV, Head, free_port, wait_for
 
 ROOT = Path(__file__).parents[2]
 SERVE = str(Path(sys.executable).parent / "serve")
@@ -24,7 +26,16 @@ class Rehearsal:
 
     def __init__(self) -> None:
         self.port = free_port()
-        command = [sys.executable, "-m", "llmpedia.cli", "rehearse", "serve", "--port", str(self.port), *WORLD]
+        command = [
+            sys.executable,
+            "-m",
+            "llmpedia.cli",
+            "rehearse",
+            "serve",
+            "--port",
+            str(self.port),
+            *WORLD,
+        ]
         self.process = subprocess.Popen(command, env=ENV, stderr=subprocess.DEVNULL)
         wait_for(self.port, 60)
 
@@ -41,11 +52,15 @@ class Live:
     """A head with the application on it."""
 
     def __init__(self, folder: Path, settings: dict) -> None:
-        self.folder, self.port, self.revision = folder, free_port(), 0
+        self.folder = folder
+        self.port = free_port()
+        self.revision = 0
         self.file = folder / "serve.yaml"
         self.file.write_text(yaml.safe_dump(settings))
         # Not in the application's runtime_env, which Serve shows and logs.
-        self.head = Head(jobs=True, env={"PYTHONPATH": str(ROOT), "LLMPEDIA_SERVE_KEYS": f"another-key-of-the-tests,{KEY}"})
+        self.head = Head(
+            jobs=True, env={"PYTHONPATH": str(ROOT), "LLMPEDIA_SERVE_KEYS": f"another-key-of-the-tests,{KEY}"}
+        )
         self.http = httpx.Client(
             base_url=f"http://127.0.0.1:{self.port}",
             headers={"Authorization": f"Bearer {KEY}"},
@@ -67,12 +82,17 @@ class Live:
         app = {"name": APP, "route_prefix": "/", "import_path": "serving.app:build"}
         app["args"] = {"config": str(self.file), "revision": self.revision, **args}
         whole = yaml.safe_load((ROOT / "configs" / "serve-deploy.yaml").read_text())
-        whole["http_options"]["port"], whole["applications"] = self.port, [app]
+        whole["http_options"]["port"] = self.port
+        whole["applications"] = [app]
         path = self.folder / "deploy.yaml"
         path.write_text(yaml.safe_dump(whole))
         before = self.status().get("last_deployed_time_s")
         done = subprocess.run(
-            [SERVE, "deploy", str(path), "-a", self.dashboard], env=ENV, capture_output=True, text=True, check=False
+            [SERVE, "deploy", str(path), "-a", self.dashboard],
+            env=ENV,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         end = time.monotonic() + 120
@@ -82,7 +102,11 @@ class Live:
 
     def status(self) -> dict:
         """What Serve tells of the application."""
-        return httpx.get(f"{self.dashboard}/api/serve/applications/", timeout=30).json()["applications"].get(APP, {})
+        return (
+            httpx.get(f"{self.dashboard}/api/serve/applications/", timeout=30)
+            .json()["applications"]
+            .get(APP, {})
+        )
 
     def replicas(self, deployment: str) -> list:
         return self.head.workers(f"ServeReplica:{APP}:{deployment}")
@@ -97,7 +121,9 @@ class Live:
     def logs(self) -> str:
         """Everything that Ray and the application have logged."""
         files = [
-            p for p in Path(self.head.temp).rglob("*") if p.is_file() and "logs" in p.parts and "node_modules" not in p.parts
+            p
+            for p in Path(self.head.temp).rglob("*")
+            if p.is_file() and "logs" in p.parts and "node_modules" not in p.parts
         ]
         return "\n".join(p.read_text(errors="replace") for p in files)
 

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import uvicorn
-from tests.support.browser import ARGUMENTS, chromium
-from tests.support.harness import free_port, wait_for
 from playwright.sync_api import sync_playwright
 
 from llmpedia.site.app.app import create_app
 from llmpedia.site.data.run_reader import open_runs
 from llmpedia.site.search.search import Search
+from tests.support.browser import ARGUMENTS, chromium
+from tests.support.harness import free_port, wait_for
 
 
 class Server:
@@ -22,7 +22,9 @@ class Server:
     def __init__(self, app) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self._server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=self.port, log_level="error"))
+        self._server = uvicorn.Server(
+            uvicorn.Config(app, host="127.0.0.1", port=self.port, log_level="error")
+        )
         self._thread = threading.Thread(target=lambda: asyncio.run(self._server.serve()), daemon=True)
         self._thread.start()
         wait_for(self.port)
@@ -59,12 +61,15 @@ def browser():
 
 
 class Watched:
-    """A page of a browser. ``outside``: requests to other hosts; ``wrong``: dialogs, script errors, what the policy refused."""
+    """A page of a browser. ``outside``: requests to other hosts; ``wrong``: dialogs, script errors,
+    what the policy refused.
+    """
 
     def __init__(self, opened, url, width=1280, **options) -> None:
         self.context = opened.new_context(viewport={"width": width, "height": 800}, base_url=url, **options)
         self.page = self.context.new_page()
-        self.outside, self.wrong = [], []
+        self.outside = []
+        self.wrong = []
         self.page.on("request", self._asked)
         self.page.on("dialog", self._dialog)
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
@@ -80,4 +85,6 @@ class Watched:
 
     def overflows(self) -> bool:
         """Whether the page is wider than its window."""
-        return self.page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+        return self.page.evaluate(
+            "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+        )

@@ -28,7 +28,9 @@ def model(dtype: str = "float32"):
     from transformers import AutoModelForCausalLM
 
     torch.set_num_threads(2)
-    return AutoModelForCausalLM.from_pretrained(resolve_model(ENGINE.model), dtype=getattr(torch, dtype)).eval()
+    return AutoModelForCausalLM.from_pretrained(
+        resolve_model(ENGINE.model), dtype=getattr(torch, dtype)
+    ).eval()
 
 
 def encoder(prompt: PromptSection = PLAIN) -> Encoder:
@@ -45,6 +47,10 @@ def _backend(head, dtype: str, batch_tokens: int, share_prefix: bool) -> TorchBa
     return TorchBackend(model(dtype), head, batch_tokens, share_prefix)
 
 
-def scorer(prompt: PromptSection = PLAIN, name: str = "smollm2", remembered: Remembered | None = None, **settings):
+def scorer(
+    prompt: PromptSection = PLAIN, name: str = "smollm2", remembered: Remembered | None = None, **settings
+):
     longest = ENGINE.context_tokens
-    return PerplexityScorer(encoder(prompt), backend(prompt, **settings), name, longest, remembered or Remembered(0))
+    return PerplexityScorer(
+        encoder(prompt), backend(prompt, **settings), name, longest, remembered or Remembered(0)
+    )

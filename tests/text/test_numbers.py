@@ -50,7 +50,14 @@ def test_a_number_is_read(text, number):
 
 
 @pytest.mark.parametrize(
-    "text", ["Which one of the men", "The first and the second", "I am the man", "Version 2.0.1 of the", "CIVIL the MIX"]
+    "text",
+    [
+        "Which one of the men",
+        "The first and the second",
+        "I am the man",
+        "Version 2.0.1 of the",
+        "CIVIL the MIX",
+    ],
 )
 def test_what_is_no_number_of_one_is_not_read(text):
     assert 1 not in read(text).numbers
@@ -81,7 +88,9 @@ def test_a_date_is_read_in_any_order_and_language(text):
     assert Date(1900, 5, 12) in read(text).dates
 
 
-@pytest.mark.parametrize("text", ["1er mars 1901", "1. März 1901", "1 MARCH 1901", "Marzo 1, 1901", "1 Maerz 1901"])
+@pytest.mark.parametrize(
+    "text", ["1er mars 1901", "1. März 1901", "1 MARCH 1901", "Marzo 1, 1901", "1 Maerz 1901"]
+)
 def test_months_are_read_whatever_accents_and_case(text):
     assert read(text).dates == {Date(1901, 3, 1)}
 
@@ -126,7 +135,8 @@ def test_a_decade_is_read(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["the 19th century", "the nineteenth-century tower", "19. Jahrhundert", "XIXe siècle", "siglo XIX"]
+    "text",
+    ["the 19th century", "the nineteenth-century tower", "19. Jahrhundert", "XIXe siècle", "siglo XIX"],
 )
 def test_a_century_is_read(text):
     assert read(text).centuries == {19}

@@ -8,7 +8,8 @@ import pytest
 
 from llmpedia.text.passages import cut_passages, render_passages, select_passages, tokens
 
-BUDGET, WORDS = 3000, 80
+BUDGET = 3000
+WORDS = 80
 SYLLABLES = "ba de fi go lu mar nes pol rin sta ter vok zu qua hel mon".split()
 
 
@@ -17,13 +18,18 @@ def word(rng):
 
 
 def page(seed, paragraphs=60):
-    """A page of random words: lead, infobox lines, then sections with paragraphs of several sentences."""
+    """A page of random words: lead, infobox lines, then sections with paragraphs of several
+    sentences.
+    """
     rng = random.Random(seed)
     blocks = ["'''Lead''' is the lead.", "\n".join(f"field{i} | {word(rng)} {i}" for i in range(8))]
     for n in range(paragraphs):
         if n % 5 == 0:
             blocks.append(f"== Section {word(rng)} ==")
-        sentences = [" ".join(word(rng) for _ in range(rng.randint(4, 25))).capitalize() + "." for _ in range(rng.randint(1, 9))]
+        sentences = [
+            " ".join(word(rng) for _ in range(rng.randint(4, 25))).capitalize() + "."
+            for _ in range(rng.randint(1, 9))
+        ]
         blocks.append(" ".join(sentences))
     return "\n\n".join(blocks)
 
@@ -75,7 +81,16 @@ def test_no_claim_starves_beside_others_that_match_everywhere():
 
 
 def test_what_bears_on_a_claim_in_several_places_is_found():
-    text = "\n\n".join([page(4), "Bush wrote of the memex.", page(5), "The memex was microfilm.", page(6), "No memex was built."])
+    text = "\n\n".join(
+        [
+            page(4),
+            "Bush wrote of the memex.",
+            page(5),
+            "The memex was microfilm.",
+            page(6),
+            "No memex was built.",
+        ]
+    )
     assert render_passages(chosen(text, ["memex"])).count("memex") == 3
 
 
@@ -149,7 +164,16 @@ def test_dense_scripts_give_pairs_of_characters():
 
 
 def test_numbers_are_kept_whole_and_freed_of_commas():
-    assert list(tokens("1,234 men; 3.5 %; No.7 in 1890–1974")) == ["1234", "men", "3.5", "no", "7", "in", "1890", "1974"]
+    assert list(tokens("1,234 men; 3.5 %; No.7 in 1890–1974")) == [
+        "1234",
+        "men",
+        "3.5",
+        "no",
+        "7",
+        "in",
+        "1890",
+        "1974",
+    ]
 
 
 def test_case_and_width_do_not_matter():
@@ -166,7 +190,9 @@ def test_the_same_page_and_claims_give_the_same_passages():
     assert chosen(text, claims) == chosen(text, claims)
 
 
-@pytest.mark.parametrize("text", ["=", "\n", " ", "a", ".", "''", "= ", "=\n", "[|", "東", "a\n", "1,", "a.\n"])
+@pytest.mark.parametrize(
+    "text", ["=", "\n", " ", "a", ".", "''", "= ", "=\n", "[|", "東", "a\n", "1,", "a.\n"]
+)
 def test_no_text_takes_long(text):
     """A hundred thousand equals signs once took the search for headings four minutes."""
     text = (text * 100_000)[:100_000] + "x"
@@ -176,7 +202,9 @@ def test_no_text_takes_long(text):
 
 
 def test_a_large_page_takes_little_time():
-    """Quadratic packing of one huge paragraph would take seconds; 50 ms is usual, the rest is slack for a busy machine."""
+    """Quadratic packing of one huge paragraph would take seconds; 50 ms is usual, the rest is slack
+    for a busy machine.
+    """
     text = " ".join(page(16, 900).split())[:100_000]
     claims = [text[i : i + 150] for i in range(0, 100_000, 10_000)]
     took = []

@@ -5,7 +5,8 @@ import pytest
 from llmpedia.web.address import Address, parse
 from llmpedia.web.domains import Domains
 
-PAPER, OURS = Domains.load(strict_paper=True), Domains.load(strict_paper=False)
+PAPER = Domains.load(strict_paper=True)
+OURS = Domains.load(strict_paper=False)
 
 
 def test_the_papers_133_domains_are_there():
@@ -30,7 +31,9 @@ def test_the_papers_133_domains_are_there():
     ],
 )
 def test_the_longest_entry_that_covers_a_host_wins(url, score):
-    """Guards against "root domain = last two labels", by which bbc.co.uk and europarl.europa.eu score 35."""
+    """Guards against "root domain = last two labels", by which bbc.co.uk and europarl.europa.eu
+    score 35.
+    """
     assert OURS.score(url) == score
 
 
@@ -67,7 +70,9 @@ def test_a_block_is_told_with_its_reason():
     assert PAPER.blocked("https://scholar.google.com/") == "search engine"
 
 
-@pytest.mark.parametrize("host", ["en.wiktionary.org", "dbpedia.org", "wiki2.org", "www.wikiwand.com", "species.wikimedia.org"])
+@pytest.mark.parametrize(
+    "host", ["en.wiktionary.org", "dbpedia.org", "wiki2.org", "www.wikiwand.com", "species.wikimedia.org"]
+)
 def test_mirrors_and_sister_projects_are_blocked(host):
     """Guards against the default of 70 for .org letting Wikipedia's own text in."""
     assert OURS.blocked(f"https://{host}/wiki/X")
@@ -82,7 +87,9 @@ def test_what_the_paper_scores_by_name_is_no_mirror():
 
 
 def test_no_scored_domain_is_a_mirror():
-    assert [d for d in PAPER.scores if OURS.blocked(f"https://{d}/") and not PAPER.blocked(f"https://{d}/")] == []
+    assert [
+        d for d in PAPER.scores if OURS.blocked(f"https://{d}/") and not PAPER.blocked(f"https://{d}/")
+    ] == []
 
 
 @pytest.mark.parametrize("url", ["https://unknown.org/", "https://unknown.edu/", "https://unknown.gov/"])
@@ -90,7 +97,9 @@ def test_unknown_domains_of_trusted_kinds_have_70(url):
     assert OURS.score(url) == 70
 
 
-@pytest.mark.parametrize("url", ["https://unknown.com/", "https://x.gov.au/", "https://x.edu.cn/", "https://org/"])
+@pytest.mark.parametrize(
+    "url", ["https://unknown.com/", "https://x.gov.au/", "https://x.edu.cn/", "https://org/"]
+)
 def test_other_unknown_domains_have_35(url):
     assert OURS.score(url) == 35
 
@@ -166,7 +175,10 @@ def test_what_parsers_disagree_on_is_no_address(url):
 
 
 def test_an_address_has_one_normal_form():
-    assert parse("HTTPS://BÜCHER.example.:443/ä b?q=ü#part").url == "https://xn--bcher-kva.example/%C3%A4%20b?q=%C3%BC"
+    assert (
+        parse("HTTPS://BÜCHER.example.:443/ä b?q=ü#part").url
+        == "https://xn--bcher-kva.example/%C3%A4%20b?q=%C3%BC"
+    )
 
 
 def test_the_normal_form_is_its_own():

@@ -8,6 +8,10 @@ import time
 from collections import Counter
 
 import pytest
+
+from llmpedia.web.extractor import Extractor, ExtractorSettings
+from llmpedia.web.fetch import Fetched, Fetcher, FetchSettings, Refused
+from llmpedia.web.guard import Policy, Resolver, is_public
 from tests.support.hostile import (
     ARTICLE,
     FORBIDDEN,
@@ -25,10 +29,6 @@ from tests.support.hostile import (
     trickle,
 )
 
-from llmpedia.web.extractor import Extractor, ExtractorSettings
-from llmpedia.web.fetch import Fetched, Fetcher, FetchSettings, Refused
-from llmpedia.web.guard import Policy, Resolver, is_public
-
 LOOPBACK = ipaddress.ip_network(f"{HOME}/32")
 HOSTS = {"site.test": [HOME], "twin.test": ["127.0.0.2", HOME]}
 
@@ -45,7 +45,8 @@ def anywhere(url):
 def settings(port, networks=(LOOPBACK,), **caps):
     policy = Policy(allowed_networks=networks, allowed_ports=frozenset({port}))
     return FetchSettings(
-        policy=policy, **{"most_bytes": 200_000, "most_redirects": 3, "deadline_s": 10.0, "connect_s": 10.0, **caps}
+        policy=policy,
+        **{"most_bytes": 200_000, "most_redirects": 3, "deadline_s": 10.0, "connect_s": 10.0, **caps},
     )
 
 
@@ -68,7 +69,9 @@ def direct(url, policy=None, names=None):
     """What comes of fetching an address under the policy of everyday use."""
 
     async def run():
-        fetcher = Fetcher(FetchSettings(policy=policy or Policy(), deadline_s=10.0, connect_s=5.0), names or Names(HOSTS))
+        fetcher = Fetcher(
+            FetchSettings(policy=policy or Policy(), deadline_s=10.0, connect_s=5.0), names or Names(HOSTS)
+        )
         try:
             return await fetcher.fetch(url, anywhere)
         finally:
@@ -79,7 +82,12 @@ def direct(url, policy=None, names=None):
 
 def test_a_page_is_fetched(forbidden):
     got = fetch(forbidden, page(ARTICLE, "text/html; charset=UTF-8"))
-    assert (got.status, got.content_type, got.charset, got.body) == (200, "text/html", "utf-8", ARTICLE.encode())
+    assert (got.status, got.content_type, got.charset, got.body) == (
+        200,
+        "text/html",
+        "utf-8",
+        ARTICLE.encode(),
+    )
 
 
 def test_gzip_is_inflated(forbidden):
@@ -94,7 +102,12 @@ def test_a_redirect_is_followed_and_named(forbidden):
 
 
 def test_a_redirect_is_asked_about(forbidden):
-    got = fetch(forbidden, redirect("/1"), page(ARTICLE), permit=lambda url: "blocked: mirror" if url.endswith("/1") else None)
+    got = fetch(
+        forbidden,
+        redirect("/1"),
+        page(ARTICLE),
+        permit=lambda url: "blocked: mirror" if url.endswith("/1") else None,
+    )
     assert (got.off_limits, got.reason.endswith("blocked: mirror")) == (True, True)
 
 
@@ -118,8 +131,13 @@ def test_the_watch_sees_a_connection_that_the_guard_lets_through(forbidden):
 
 def test_a_name_that_rebinds_is_refused_the_second_time(forbidden):
     names = Names()
-    first, second = direct("http://rebinding.test/", names=names), direct("http://rebinding.test/", names=names)
-    assert (first.passing, second.off_limits, [a[0] for a in forbidden.tried]) == (True, True, ["93.184.215.14"])
+    first = direct("http://rebinding.test/", names=names)
+    second = direct("http://rebinding.test/", names=names)
+    assert (first.passing, second.off_limits, [a[0] for a in forbidden.tried]) == (
+        True,
+        True,
+        ["93.184.215.14"],
+    )
 
 
 def test_the_address_that_was_checked_is_the_one_connected_to(forbidden):
@@ -140,7 +158,10 @@ def test_one_private_address_among_several_spoils_the_name(forbidden):
 
 
 def test_the_next_address_is_tried_where_one_does_not_answer(forbidden):
-    assert isinstance(fetch(forbidden, page(ARTICLE), host="twin.test", networks=(ipaddress.ip_network("127.0.0.0/8"),)), Fetched)
+    assert isinstance(
+        fetch(forbidden, page(ARTICLE), host="twin.test", networks=(ipaddress.ip_network("127.0.0.0/8"),)),
+        Fetched,
+    )
 
 
 def test_the_environments_proxies_are_not_used(forbidden, monkeypatch):
@@ -161,7 +182,16 @@ def test_special_addresses_are_not_public(ip):
 
 
 @pytest.mark.parametrize(
-    "ip", ["8.8.8.8", "93.184.215.14", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::8.8.8.8", "100.63.255.255", "172.32.0.1"]
+    "ip",
+    [
+        "8.8.8.8",
+        "93.184.215.14",
+        "2606:4700::1111",
+        "::ffff:8.8.8.8",
+        "64:ff9b::8.8.8.8",
+        "100.63.255.255",
+        "172.32.0.1",
+    ],
 )
 def test_ordinary_addresses_are_public(ip):
     assert is_public(ipaddress.ip_address(ip))
@@ -181,10 +211,16 @@ REFUSED = {
     "binary as html": (page(bytes(range(256)) * 20, "text/html"), "binary data"),
     "brotli": (page(b"xx", extra="Content-Encoding: br\r\n"), "not asked for"),
     "bad gzip": (page(b"xxxx" * 9, extra="Content-Encoding: gzip\r\n"), "bad gzip"),
-    "short gzip": (page(gzip.compress(ARTICLE.encode())[:99], extra="Content-Encoding: gzip\r\n"), "cut short"),
+    "short gzip": (
+        page(gzip.compress(ARTICLE.encode())[:99], extra="Content-Encoding: gzip\r\n"),
+        "cut short",
+    ),
     "announced": (page("x", length=10**9), "announced"),
     "too large": (page(b"x" * 200_001), "announced"),
-    "too large, unannounced": (raw(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n" + b"x" * 300_000), "larger than"),
+    "too large, unannounced": (
+        raw(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n" + b"x" * 300_000),
+        "larger than",
+    ),
     "bomb": (page(bomb(20), extra="Content-Encoding: gzip\r\n"), "larger than"),
     "404": (status(404), "HTTP 404"),
     "loop": (redirect("/0"), "redirects"),
@@ -245,12 +281,17 @@ PAGES = int(os.environ.get("HOSTILE_PAGES", "250"))
 async def read_all(numbered, port):
     """Kind of outcome of each case, with 24 under way at a time."""
     fetcher = Fetcher(settings(port, most_bytes=2_000_000, deadline_s=4.0), Names())
-    reader, gate = Extractor(ExtractorSettings(workers=2, limit_s=5.0)), asyncio.Semaphore(24)
+    reader = Extractor(ExtractorSettings(workers=2, limit_s=5.0))
+    gate = asyncio.Semaphore(24)
 
     async def one(i):
         async with gate:
             got = await fetcher.fetch(f"http://{HOME}:{port}/{i}", anywhere)
-            return str(got) if isinstance(got, Refused) else (await reader.read(got.body, got.content_type, got.charset)).kind
+            return (
+                str(got)
+                if isinstance(got, Refused)
+                else (await reader.read(got.body, got.content_type, got.charset)).kind
+            )
 
     try:
         return await asyncio.gather(*(one(i) for i in range(len(numbered))))
@@ -269,7 +310,8 @@ def hostile_run():
             return await read_all(drawn, server.port), server.asked
 
     with pytest.MonkeyPatch.context() as patch:
-        forbidden, drawn = Forbidden(patch), cases(PAGES, seed=1)
+        forbidden = Forbidden(patch)
+        drawn = cases(PAGES, seed=1)
         outcomes, asked = asyncio.run(run(forbidden, drawn))
         return drawn, outcomes, {drawn[i].name for i in asked}, forbidden.tried
 
@@ -282,7 +324,16 @@ def test_hostile_pages_raise_nothing_and_reach_nothing(hostile_run):
 
 def test_sound_pages_among_hostile_ones_are_read(hostile_run):
     drawn, outcomes, _, _ = hostile_run
-    sound = {"sound", "gzip sound", "plain text", "utf-16", "NULs", "no content type", "wrong charset", "no such charset"}
+    sound = {
+        "sound",
+        "gzip sound",
+        "plain text",
+        "utf-16",
+        "NULs",
+        "no content type",
+        "wrong charset",
+        "no such charset",
+    }
     assert Counter(o for c, o in zip(drawn, outcomes, strict=True) if c.name in sound).keys() == {"ok"}
 
 

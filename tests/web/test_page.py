@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.support.hostile import ARTICLE, PROSE
 
+from llmpedia.errors import EngineError
 from llmpedia.web import extractor
 from llmpedia.web.extractor import Extractor, ExtractorSettings
 from llmpedia.web.page import decode, depth, read_page
-from llmpedia.errors import EngineError
+from tests.support.hostile import ARTICLE, PROSE
 
 NAV = "".join(f'<li><a href="/s{i}">Section link {i}</a></li>' for i in range(30))
 
@@ -30,7 +30,9 @@ def kind(body):
 
 
 def test_an_article_is_read():
-    page = read_page(site(f"<main><article><h1>Vannevar Bush</h1><p>{PROSE}</p></article></main>"), "text/html")
+    page = read_page(
+        site(f"<main><article><h1>Vannevar Bush</h1><p>{PROSE}</p></article></main>"), "text/html"
+    )
     assert (page.kind, PROSE in page.text, page.title) == ("ok", True, "Vannevar Bush | Site")
 
 
@@ -44,7 +46,9 @@ def test_tables_are_kept():
 
 
 def test_a_page_of_menus_is_no_article():
-    """Guards against the extractor's falling back on navigation where there is no more than a line of text."""
+    """Guards against the extractor's falling back on navigation where there is no more than a line
+    of text.
+    """
     assert kind(site("<article><p>Vannevar Bush was an engineer.</p></article>")) == "too_short"
 
 
@@ -126,7 +130,10 @@ def test_a_short_article_among_much_code_is_an_article():
 
 
 def test_a_meta_refresh_is_told():
-    assert kind(b"<html><head><meta http-equiv='refresh' content='0;url=/x'></head><body>Moved.</body></html>") == "meta_refresh"
+    assert (
+        kind(b"<html><head><meta http-equiv='refresh' content='0;url=/x'></head><body>Moved.</body></html>")
+        == "meta_refresh"
+    )
 
 
 @pytest.mark.parametrize(("length", "expected"), [(199, "too_short"), (200, "ok")])
@@ -196,7 +203,9 @@ def pids(reader):
 
 
 def test_the_extractor_reads_as_read_page_does():
-    assert with_extractor(lambda e: e.read(ARTICLE.encode(), "text/html")) == read_page(ARTICLE.encode(), "text/html")
+    assert with_extractor(lambda e: e.read(ARTICLE.encode(), "text/html")) == read_page(
+        ARTICLE.encode(), "text/html"
+    )
 
 
 def test_a_process_reads_many_pages():

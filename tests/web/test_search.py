@@ -6,9 +6,9 @@ import json
 import pytest
 from aiohttp import web
 
-from llmpedia.web.search import Hit, make_search, quoted
 from llmpedia.engines.base import TransientError
 from llmpedia.errors import ConfigError, EngineError
+from llmpedia.web.search import Hit, make_search, quoted
 
 KEYS = ["VALYU_API_KEY", "SERPER_API_KEY", "BRAVE_API_KEY"]
 HIT = Hit("https://nasa.gov/x", "A title", "A snippet")
@@ -32,7 +32,9 @@ SHAPES = {
     },
     "serper": {
         "searchParameters": {"q": "x", "type": "search"},
-        "organic": [{"title": "A title", "link": "https://nasa.gov/x", "snippet": "A snippet", "position": 1}],
+        "organic": [
+            {"title": "A title", "link": "https://nasa.gov/x", "snippet": "A snippet", "position": 1}
+        ],
         "credits": 1,
     },
     "brave": {
@@ -40,13 +42,17 @@ SHAPES = {
         "query": {"original": "x"},
         "web": {
             "type": "search",
-            "results": [{"title": "A title", "url": "https://nasa.gov/x", "description": "A <strong>snippet</strong>"}],
+            "results": [
+                {"title": "A title", "url": "https://nasa.gov/x", "description": "A <strong>snippet</strong>"}
+            ],
         },
     },
     "searxng": {
         "query": "x",
         "number_of_results": 0,
-        "results": [{"url": "https://nasa.gov/x", "title": "A title", "content": "A snippet", "engine": "brave"}],
+        "results": [
+            {"url": "https://nasa.gov/x", "title": "A title", "content": "A snippet", "engine": "brave"}
+        ],
         "unresponsive_engines": [["google", "timeout"]],
     },
     "rehearsal": {"results": [{"url": "https://nasa.gov/x", "title": "A title", "snippet": "A snippet"}]},
@@ -69,7 +75,9 @@ def keys(monkeypatch):
 
 
 def ask(kind, answer, status=200, query="x", most=10, headers=None):
-    """(hits, the request as the engine got it) of one search against an engine that gives this answer."""
+    """(hits, the request as the engine got it) of one search against an engine that gives this
+    answer.
+    """
     seen = []
 
     async def handle(request):
@@ -77,7 +85,10 @@ def ask(kind, answer, status=200, query="x", most=10, headers=None):
         seen.append((request.method, request.path, dict(request.query), request.headers, body))
         text = answer if isinstance(answer, str) else json.dumps(answer)
         return web.Response(
-            text=text, status=status, headers=headers, content_type="text/html" if kind == "duckduckgo" else "application/json"
+            text=text,
+            status=status,
+            headers=headers,
+            content_type="text/html" if kind == "duckduckgo" else "application/json",
         )
 
     async def run():
@@ -138,14 +149,19 @@ def test_no_more_hits_than_asked_for(kind):
 @pytest.mark.parametrize("status", [401, 402, 403])
 @pytest.mark.parametrize("kind", SHAPES)
 def test_a_refused_key_ends_the_command_in_one_line(kind, status):
-    with pytest.raises(EngineError, match=rf"search engine {kind}:http://127.0.0.1:\d+ refuses: HTTP {status}") as e:
+    with pytest.raises(
+        EngineError, match=rf"search engine {kind}:http://127.0.0.1:\d+ refuses: HTTP {status}"
+    ) as e:
         ask(kind, {"message": "Unauthorized.\nno"}, status)
     assert "\n" not in str(e.value)
 
 
 @pytest.mark.parametrize(
     ("kind", "status", "said"),
-    [("brave", 422, {"error": {"code": "SUBSCRIPTION_TOKEN_INVALID"}}), ("serper", 400, {"message": "Not enough credits"})],
+    [
+        ("brave", 422, {"error": {"code": "SUBSCRIPTION_TOKEN_INVALID"}}),
+        ("serper", 400, {"message": "Not enough credits"}),
+    ],
 )
 def test_a_refused_key_is_told_by_its_words_too(kind, status, said):
     with pytest.raises(EngineError):
@@ -161,7 +177,14 @@ def test_a_failure_is_not_nothing(kind, status):
 
 
 @pytest.mark.parametrize(
-    "answer", ["<html>busy</html>", "[]", "null", '{"results": 3, "organic": 3, "type": "search", "web": 3}', '{"error": "x"}']
+    "answer",
+    [
+        "<html>busy</html>",
+        "[]",
+        "null",
+        '{"results": 3, "organic": 3, "type": "search", "web": 3}',
+        '{"error": "x"}',
+    ],
 )
 @pytest.mark.parametrize("kind", SHAPES)
 def test_an_unreadable_answer_is_not_nothing(kind, answer):
@@ -199,12 +222,17 @@ def test_an_engine_that_is_not_there_is_transient():
 
 
 def test_valyus_article_is_cut_to_a_snippet():
-    answer = {"success": True, "results": [{"title": "T", "url": "https://nasa.gov/x", "content": "word " * 9000}]}
+    answer = {
+        "success": True,
+        "results": [{"title": "T", "url": "https://nasa.gov/x", "content": "word " * 9000}],
+    }
     assert 900 < len(ask("valyu", answer)[0][0].snippet) <= 1000
 
 
 def test_hits_without_an_address_are_left_out():
-    assert ask("rehearsal", {"results": [{"title": "x"}, {"url": None}, {"url": "u"}]})[0] == [Hit("u", "", "")]
+    assert ask("rehearsal", {"results": [{"title": "x"}, {"url": None}, {"url": "u"}]})[0] == [
+        Hit("u", "", "")
+    ]
 
 
 def test_duckduckgos_page_is_read():
@@ -222,7 +250,9 @@ def test_duckduckgo_that_turns_us_away_is_not_nothing(status):
         ask("duckduckgo", "<html><body>anomaly</body></html>", status)
 
 
-@pytest.mark.parametrize(("given", "kind"), [(KEYS, "valyu"), (KEYS[1:], "serper"), (KEYS[2:], "brave"), ([], "duckduckgo")])
+@pytest.mark.parametrize(
+    ("given", "kind"), [(KEYS, "valyu"), (KEYS[1:], "serper"), (KEYS[2:], "brave"), ([], "duckduckgo")]
+)
 def test_the_first_engine_at_hand_is_taken_in_the_papers_order(monkeypatch, given, kind):
     for name in set(KEYS) - set(given):
         monkeypatch.delenv(name)
@@ -236,7 +266,8 @@ def test_ones_own_searxng_comes_before_duckduckgo(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("kind", "word"), [("bing", "no such search engine"), ("searxng", "base_url"), ("serper", "SERPER_API_KEY")]
+    ("kind", "word"),
+    [("bing", "no such search engine"), ("searxng", "base_url"), ("serper", "SERPER_API_KEY")],
 )
 def test_an_engine_that_cannot_be_had_is_told(monkeypatch, kind, word):
     monkeypatch.delenv("SERPER_API_KEY")

@@ -1,13 +1,24 @@
-"""What audits found by hop and tier (paper, table 6 and appendix K): coverage, precision, true, false and unverifiable shares.
+"""What audits found by hop and tier (paper, table 6 and appendix K): coverage, precision, true,
+false and unverifiable shares.
 
-Table 6 comes from ``audit_tables``; beside it each share with its spread and interval, and a figure an audit.
+Table 6 comes from ``audit_tables``; beside it each share with its spread and interval, and a figure
+an audit.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from llmpedia.analysis.audits.tables import percent
-from llmpedia.analysis.output.drawing import COLOURS, LINES, MARKERS, drawn_value, file_names, look, new_figure, shown_name
+from llmpedia.analysis.output.drawing import (
+    COLOURS,
+    LINES,
+    MARKERS,
+    drawn_value,
+    file_names,
+    look,
+    new_figure,
+    shown_name,
+)
 from llmpedia.analysis.output.page import Part
 from llmpedia.audit.evidence import TIERS
 from llmpedia.audit.measures.verdicts import SHARES
@@ -21,7 +32,10 @@ Rows = list[Row]
 
 TABLE = "table_06_hops"
 _SPREAD = "hop_intervals"
-_TITLES = {TABLE: "Factuality by hop and tier", _SPREAD: "Factuality by hop and tier, with spread and 95% intervals"}
+_TITLES = {
+    TABLE: "Factuality by hop and tier",
+    _SPREAD: "Factuality by hop and tier, with spread and 95% intervals",
+}
 _DRAWN = ("true", "false", "unverifiable")
 _PREFIX = "figure_hops"
 
@@ -33,18 +47,30 @@ def hops_part(tables: Mapping[str, Rows], missing: Rows) -> Part:
     shown = {TABLE: tables.get(TABLE, []), _SPREAD: spread}
     own = [row for row in missing if row["table"] == TABLE]
     if not spread:
-        own.append({"table": _SPREAD, "what": "table, figures", "reason": "no audit has a sample by hop, nor a random one"})
+        own.append(
+            {
+                "table": _SPREAD,
+                "what": "table, figures",
+                "reason": "no audit has a sample by hop, nor a random one",
+            }
+        )
     return Part(shown, own, _TITLES, figures, {TABLE: list(figures)}, "Hops")
 
 
 def hop_intervals(summaries: Rows) -> Rows:
-    """A row an audit, sample, hop and tier: intervals of coverage are Wilson's, of shares by bootstrap over articles.
+    """A row an audit, sample, hop and tier: intervals of coverage are Wilson's, of shares by
+    bootstrap over articles.
 
-    Of an audit that has a sample by hop only that one is told; a random sample has few articles of early hops.
+    Of an audit that has a sample by hop only that one is told; a random sample has few articles of
+    early hops.
     """
     by_hop = [row for row in summaries if row["by"] == "sample+hop+tier"]
     with_hops = {(row["run"], row["audit"]) for row in by_hop if row["sample"] == "hop"}
-    chosen = [row for row in by_hop if row["sample"] == ("hop" if (row["run"], row["audit"]) in with_hops else "random")]
+    chosen = [
+        row
+        for row in by_hop
+        if row["sample"] == ("hop" if (row["run"], row["audit"]) in with_hops else "random")
+    ]
     return [_interval_row(row) for row in chosen]
 
 
@@ -52,7 +78,9 @@ def _interval_row(row: Row) -> Row:
     made = {k: row[k] for k in ("run", "audit", "sample", "hop", "tier", "articles", "found")}
     made |= {f"coverage_{to}": percent(row[of]) for to, of in _bounds("coverage").items() if to != "sd"}
     for name in SHARES:
-        made |= {f"{name}_{to}": percent(row[of]) for to, of in _bounds(name).items()} | {f"{name}_n": row[f"{name}_n"]}
+        made |= {f"{name}_{to}": percent(row[of]) for to, of in _bounds(name).items()} | {
+            f"{name}_n": row[f"{name}_n"]
+        }
     return made
 
 
@@ -87,14 +115,24 @@ def _figure(rows: Rows, title: str) -> "Figure":
 
 
 def _lines(axes: "Axes", lines: Sequence[tuple[str, Rows, str]], title: str) -> None:
-    """A line each of (label, rows, share), a little apart, so that intervals do not cover each other."""
+    """A line each of (label, rows, share), a little apart, so that intervals do not cover each
+    other.
+    """
     from matplotlib.ticker import MaxNLocator
 
     for number, (label, rows, name) in enumerate(lines):
         known = [row for row in rows if row[f"{name}_pct"] is not None]
         values = [row[f"{name}_pct"] for row in known]
-        low, high = ([abs(drawn_value(row[f"{name}_{k}"]) - row[f"{name}_pct"]) for row in known] for k in ("low", "high"))
-        style: Row = {"color": COLOURS[number], "marker": MARKERS[number], "linestyle": LINES[number], "capsize": 2}
+        low, high = (
+            [abs(drawn_value(row[f"{name}_{k}"]) - row[f"{name}_pct"]) for row in known]
+            for k in ("low", "high")
+        )
+        style: Row = {
+            "color": COLOURS[number],
+            "marker": MARKERS[number],
+            "linestyle": LINES[number],
+            "capsize": 2,
+        }
         places = [row["hop"] + 0.08 * (number - (len(lines) - 1) / 2) for row in known]
         axes.errorbar(places, values, yerr=[low, high], label=label, elinewidth=0.8, **style)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))

@@ -1,4 +1,6 @@
-"""What one or more audits found, as tables: counts, metrics, the paper's forms of them, the published scores beside, cost."""
+"""What one or more audits found, as tables: counts, metrics, the paper's forms of them, the
+published scores beside, cost.
+"""
 
 import re
 from collections import Counter
@@ -12,10 +14,10 @@ from llmpedia.analysis.audits.tables import Findings, audit_tables
 from llmpedia.analysis.common.corpus import corpus_means, subject_keys
 from llmpedia.analysis.usage import usage_table
 from llmpedia.audit.audit_folder import audit_data, audited_run, constants_of, text_pairs
-from llmpedia.audit.measures.verdicts import audit_metrics
 from llmpedia.audit.measures.published import median_claims, published_summaries
-from llmpedia.audit.review import Agreement
 from llmpedia.audit.measures.similarity import Encoder, similarities, similarity_summary
+from llmpedia.audit.measures.verdicts import audit_metrics
+from llmpedia.audit.review import Agreement
 from llmpedia.engines.models import Models
 from llmpedia.engines.packaged_weights import PACKAGES, resolve_model
 from llmpedia.errors import ConfigError
@@ -52,12 +54,20 @@ def audit_report(
     Raises:
         InputError: tables that do not fit each other.
     """
-    tables: dict[str, Rows] = {"outcomes": [], "summaries": [], "funnel": [], "error_types": [], "published": [], "usage": []}
+    tables: dict[str, Rows] = {
+        "outcomes": [],
+        "summaries": [],
+        "funnel": [],
+        "error_types": [],
+        "published": [],
+        "usage": [],
+    }
     similar: Rows = []
     scores: list[tuple[Row, Rows]] = []
     corpora = _Corpora()
     for audit in audits:
-        run, constants = audited_run(audit), constants_of(audit)
+        run = audited_run(audit)
+        constants = constants_of(audit)
         constants["run"] = (names or {}).get(run.uri, constants["run"])
         corpora.take(run, constants)
         metrics = audit_metrics(audit_data(audit), constants, _SEED)
@@ -66,7 +76,9 @@ def audit_report(
         tables["funnel"] += metrics["funnel"]
         tables["error_types"] += _error_types(audit, constants)
         scores.append((constants, metrics["articles"]))
-        tables["usage"] += [{"run": constants["run"], "audit": row.pop("run"), **row} for row in usage_table(audit, prices)]
+        tables["usage"] += [
+            {"run": constants["run"], "audit": row.pop("run"), **row} for row in usage_table(audit, prices)
+        ]
         if with_similarity:
             pairs = [(ours, theirs) for _, ours, theirs in text_pairs(audit)]
             similar += [similarity_summary(similarities(pairs, encode), constants, _SEED)] if pairs else []
@@ -94,11 +106,15 @@ class _Corpora:
     _seen: set[str] = field(default_factory=set)
 
     def take(self, run: RunFolder, constants: Row) -> None:
-        """Read a run; of one model's several runs subjects are joined, and means are the first one's."""
+        """Read a run; of one model's several runs subjects are joined, and means are the first
+        one's.
+        """
         if run.uri in self._seen:
             return
         self._seen.add(run.uri)
-        model, topic, keys = constants["model"], constants["topic"], subject_keys(run)
+        model = constants["model"]
+        topic = constants["topic"]
+        keys = subject_keys(run)
         if model not in self.subjects:
             self.means.append({"model": model, **corpus_means(run)})
         self.subjects[model] = self.subjects.get(model, frozenset()) | keys
@@ -108,7 +124,9 @@ class _Corpora:
 
 
 def _outcomes(audit: RunFolder, constants: Row) -> Rows:
-    """How many subjects each outcome has, tier by tier, and how many verdicts were coerced or not adjudicated."""
+    """How many subjects each outcome has, tier by tier, and how many verdicts were coerced or not
+    adjudicated.
+    """
     evidence = audit.read("evidence", columns=["tier", "outcome"]).to_pylist()
     verdicts = audit.read("verdicts", columns=["tier", "verdict", "coerced"]).to_pylist()
     rows = []
@@ -126,7 +144,9 @@ def _outcomes(audit: RunFolder, constants: Row) -> Rows:
                 "verdicts": len(judged),
                 "not_adjudicated": sum(v["verdict"] == "not_adjudicated" for v in judged),
                 "coerced": coerced,
-                "coerced_of_refuted_pct": round(100 * coerced / (refuted + coerced), 1) if refuted + coerced else None,
+                "coerced_of_refuted_pct": round(100 * coerced / (refuted + coerced), 1)
+                if refuted + coerced
+                else None,
             }
         )
     columns = dict.fromkeys(k for row in rows for k in row)
@@ -137,17 +157,22 @@ def _error_types(audit: RunFolder, constants: Row) -> Rows:
     """Refuted claims by kind of error and tier."""
     rows = audit.read("verdicts", columns=["tier", "verdict", "error_type"]).to_pylist()
     counted = Counter((r["tier"], r["error_type"] or "none named") for r in rows if r["verdict"] == "refuted")
-    return [{**constants, "tier": t, "error_type": kind, "claims": n} for (t, kind), n in sorted(counted.items())]
+    return [
+        {**constants, "tier": t, "error_type": kind, "claims": n} for (t, kind), n in sorted(counted.items())
+    ]
 
 
 def local_encoder(model: str) -> Encoder:
     """A sentence-transformers model as an encoder of texts, loaded when it is given the first ones.
 
     Raises:
-        ConfigError: nothing that could be loaded is called that; from the encoder: it cannot be loaded.
+        ConfigError: nothing that could be loaded is called that; from the encoder: it cannot be
+        loaded.
     """
     if not (model in PACKAGES or Path(model).is_dir() or _HUB_NAME.fullmatch(model)):
-        raise ConfigError(f"--encoder = {model!r}: is no known package, no folder and no hub name; {_WAY_OUT}")
+        raise ConfigError(
+            f"--encoder = {model!r}: is no known package, no folder and no hub name; {_WAY_OUT}"
+        )
     load = cache(lambda: _loaded(model))
     return lambda texts: load().encode(texts, batch_size=32, show_progress_bar=False)
 
@@ -159,11 +184,15 @@ def _loaded(model: str) -> Any:
         return SentenceTransformer(resolve_model(model))
     except Exception as e:  # a loader raises whatever its libraries do
         why = " ".join(str(e).split())[:_LONGEST_WHY]
-        raise ConfigError(f"--encoder = {model!r}: cannot be loaded ({type(e).__name__}: {why}); {_WAY_OUT}") from e
+        raise ConfigError(
+            f"--encoder = {model!r}: cannot be loaded ({type(e).__name__}: {why}); {_WAY_OUT}"
+        ) from e
 
 
 def headline(tables: Mapping[str, Rows]) -> list[str]:
-    """Names of the tables that are printed after an audit: what happened, then hops, then the published scores."""
+    """Names of the tables that are printed after an audit: what happened, then hops, then the
+    published scores.
+    """
     wanted = ("outcomes", "table_06_hops", "published")
     return [name for name in wanted if tables.get(name)]
 
@@ -172,5 +201,8 @@ def write_report(tables: Mapping[str, Rows], missing: Rows, out: Path) -> list[P
     """Each table as Parquet, CSV, Markdown and LaTeX; what is missing as a table of its own."""
     from llmpedia.analysis.output.formats import write_tables
 
-    whole = {**{name: rows for name, rows in tables.items() if rows}, **({"missing": missing} if missing else {})}
+    whole = {
+        **{name: rows for name, rows in tables.items() if rows},
+        **({"missing": missing} if missing else {}),
+    }
     return write_tables(whole, out)

@@ -1,8 +1,9 @@
 """Audits in the form of the paper's tables 2, 4, 5, 6, 7, 8, 11 and 20.
 
-All but tables 5, 7 and 11 are selections of summary rows (``llmpedia.audit.measures.verdicts``), of one or more audits, told apart by the
-constants in them: ``model``, and where a table needs them ``topic``, ``persona``, ``self_grounding``, ``prompting``,
-``reasoning``. Shares are in percent with one decimal. What the data does not allow is left out and named in ``missing``.
+All but tables 5, 7 and 11 are selections of summary rows (``llmpedia.audit.measures.verdicts``), of
+one or more audits, told apart by the constants in them: ``model``, and where a table needs them
+``topic``, ``persona``, ``self_grounding``, ``prompting``, ``reasoning``. Shares are in percent with
+one decimal. What the data does not allow is left out and named in ``missing``.
 """
 
 import statistics
@@ -34,9 +35,11 @@ _NO_PART = {
 class Findings:
     """What audits and runs have found. All but ``summaries`` may be empty.
 
-    ``similarities``: rows of ``similarity_summary``, each with its ``model``. ``corpora``: a row a model with ``mean_links,
-    mean_sections, mean_words``. ``subjects``: model -> canonical keys of its corpus; ``entities``: topic -> model -> the same.
-    ``reviews``: tier -> agreement of a reader with the judge. ``operating_reasoning``: the level that table 2 is about.
+    ``similarities``: rows of ``similarity_summary``, each with its ``model``. ``corpora``: a row a
+    model with ``mean_links, mean_sections, mean_words``. ``subjects``: model -> canonical keys of
+    its corpus; ``entities``: topic -> model -> the same.
+    ``reviews``: tier -> agreement of a reader with the judge. ``operating_reasoning``: the level
+    that table 2 is about.
     """
 
     summaries: Rows
@@ -50,7 +53,9 @@ class Findings:
 
 @dataclass(frozen=True)
 class AuditTables:
-    """``tables``: name -> rows, never empty. ``missing``: a row for each table, column or line that is not there, and why."""
+    """``tables``: name -> rows, never empty. ``missing``: a row for each table, column or line that
+    is not there, and why.
+    """
 
     tables: dict[str, Rows]
     missing: Rows
@@ -78,7 +83,9 @@ def percent(share: float | None) -> float | None:
 
 
 def entity_jaccard(keys: Mapping[str, AbstractSet[str]]) -> float | None:
-    """Mean over pairs of models of shared / all canonical keys (paper, table 4, CaJ); null with fewer than two models."""
+    """Mean over pairs of models of shared / all canonical keys (paper, table 4, CaJ); null with
+    fewer than two models.
+    """
     pairs = [(a, b) for a, b in combinations(keys.values(), 2) if a | b]
     return statistics.fmean(len(a & b) / len(a | b) for a, b in pairs) if pairs else None
 
@@ -114,7 +121,9 @@ def _general(row: Row) -> bool:
 
 
 def _unique(rows: Rows, key: Sequence[str], missing: Rows, table: str) -> Rows:
-    """Rows whose key no other row has, in the order of keys; which audit is meant by a double one cannot be told."""
+    """Rows whose key no other row has, in the order of keys; which audit is meant by a double one
+    cannot be told.
+    """
     groups: dict[tuple[Any, ...], Rows] = {}
     for row in rows:
         groups.setdefault(tuple(row.get(k) for k in key), []).append(row)
@@ -127,11 +136,18 @@ def _unique(rows: Rows, key: Sequence[str], missing: Rows, table: str) -> Rows:
 
 def _ablation(findings: Findings, missing: Rows, table: str, reasoning: str | None) -> Rows:
     """Tables 2 (one reasoning level) and 8 (all): a row a cell of the grid."""
-    cells = [r for r in _random(findings, "wikipedia", _SYSTEM) if _general(r) and reasoning in (None, r["reasoning"])]
+    cells = [
+        r
+        for r in _random(findings, "wikipedia", _SYSTEM)
+        if _general(r) and reasoning in (None, r["reasoning"])
+    ]
     if not cells:
         level = f" with reasoning = {reasoning}" if reasoning else ""
         return _miss(missing, table, "table", f"no audit of a random sample says {', '.join(_SYSTEM)}{level}")
-    return [{**{k: r[k] for k in _SYSTEM}, **_shares(r), **_checked(r)} for r in _unique(cells, _SYSTEM, missing, table)]
+    return [
+        {**{k: r[k] for k in _SYSTEM}, **_shares(r), **_checked(r)}
+        for r in _unique(cells, _SYSTEM, missing, table)
+    ]
 
 
 def _personas(findings: Findings, missing: Rows) -> Rows:
@@ -154,7 +170,9 @@ def _personas(findings: Findings, missing: Rows) -> Rows:
 
 
 def _topics(findings: Findings, missing: Rows) -> Rows:
-    """Table 4: a row for each topic and model, the mean over personas; CaJ is the topic's and stands in all its rows."""
+    """Table 4: a row for each topic and model, the mean over personas; CaJ is the topic's and
+    stands in all its rows.
+    """
     table = "table_04_topics"
     groups: dict[tuple[str, str], Rows] = {}
     for row in _unique(_random(findings, "wikipedia", _CONDITION), _CONDITION, [], table):
@@ -163,7 +181,9 @@ def _topics(findings: Findings, missing: Rows) -> Rows:
         return _miss(missing, table, "table", f"no audit of a random sample says {', '.join(_CONDITION)}")
     overlap = {topic: entity_jaccard(findings.entities.get(topic, {})) for topic, _ in groups}
     for topic in (t for t, value in overlap.items() if value is None):
-        _miss(missing, table, f"entity_jaccard of {topic}", "the topic's entities are not known for two models")
+        _miss(
+            missing, table, f"entity_jaccard of {topic}", "the topic's entities are not known for two models"
+        )
     return [
         {
             "topic": topic,
@@ -185,10 +205,14 @@ def _mean(rows: Rows, name: str) -> float | None:
 
 
 def _models(findings: Findings, missing: Rows) -> Rows:
-    """Table 5: a line a measure, a column a model. Shared: the sample of given titles; independent: each one's random sample."""
+    """Table 5: a line a measure, a column a model. Shared: the sample of given titles; independent:
+    each one's random sample.
+    """
     table = "table_05_models"
     samples = {"shared": "titles", "independent": "random"}
-    found = {name: _by_model(findings, sample, "wikipedia", missing, table) for name, sample in samples.items()}
+    found = {
+        name: _by_model(findings, sample, "wikipedia", missing, table) for name, sample in samples.items()
+    }
     models = sorted({model for rows in found.values() for model in rows})
     if len(models) < 2:
         return _miss(missing, table, "table", f"{len(models)} models have audits; a comparison needs two")
@@ -199,16 +223,30 @@ def _models(findings: Findings, missing: Rows) -> Rows:
     lines += _overlap(findings, models, missing, table)
     for part, rows in found.items():
         for shown, name in {"wiki_pct": "coverage", **_SHARES}.items():
-            lines += _line(part, shown, {m: percent(rows[m][name]) if m in rows else None for m in models}, missing, table)
+            lines += _line(
+                part,
+                shown,
+                {m: percent(rows[m][name]) if m in rows else None for m in models},
+                missing,
+                table,
+            )
         lines += _line(
-            part, NOT_ADJUDICATED, {m: rows[m][NOT_ADJUDICATED] if m in rows else None for m in models}, missing, table
+            part,
+            NOT_ADJUDICATED,
+            {m: rows[m][NOT_ADJUDICATED] if m in rows else None for m in models},
+            missing,
+            table,
         )
     return lines
 
 
 def _by_model(findings: Findings, sample: str, tier: str, missing: Rows, table: str) -> dict[str, Row]:
     wanted = ("sample+tier", sample, tier)
-    rows = [r for r in findings.summaries if (r["by"], r["sample"], r["tier"]) == wanted and r.get("model") is not None]
+    rows = [
+        r
+        for r in findings.summaries
+        if (r["by"], r["sample"], r["tier"]) == wanted and r.get("model") is not None
+    ]
     rows = [r for r in rows if _general(r)]
     return {row["model"]: row for row in _unique(rows, ("model",), missing, table)}
 
@@ -226,25 +264,38 @@ def _overlap(findings: Findings, models: list[str], missing: Rows, table: str) -
     if lost:
         return _miss(missing, table, "overlap", f"the subjects of {', '.join(lost)} are not given")
     corpora = [findings.subjects[m] for m in models]
-    union, shared = len(set().union(*corpora)), len(set(corpora[0]).intersection(*corpora))
-    values = {"union": union, "intersection": shared, "intersection_pct": percent(shared / union) if union else None}
-    return [{"part": "overlap", "measure": name, **dict.fromkeys(models, value)} for name, value in values.items()]
+    union = len(set().union(*corpora))
+    shared = len(set(corpora[0]).intersection(*corpora))
+    values = {
+        "union": union,
+        "intersection": shared,
+        "intersection_pct": percent(shared / union) if union else None,
+    }
+    return [
+        {"part": "overlap", "measure": name, **dict.fromkeys(models, value)} for name, value in values.items()
+    ]
 
 
 def _hops(findings: Findings, missing: Rows) -> Rows:
-    """Table 6: the hop sample by hop and tier, the random sample by tier, the frontier; in each, one audit after the other.
+    """Table 6: the hop sample by hop and tier, the random sample by tier, the frontier; in each,
+    one audit after the other.
 
-    ``frontier``: the random sample's articles that Wikipedia lacks, as in the paper; ``frontier sample``: drawn as such.
+    ``frontier``: the random sample's articles that Wikipedia lacks, as in the paper; ``frontier
+    sample``: drawn as such.
     """
     table = "table_06_hops"
     by_hop = [r for r in findings.summaries if (r["by"], r["sample"]) == ("sample+hop+tier", "hop")]
-    by_hop.sort(key=lambda r: (*(str(r.get(k)) for k in ("model", "run", "audit")), TIERS.index(r["tier"]), r["hop"]))
+    by_hop.sort(
+        key=lambda r: (*(str(r.get(k)) for k in ("model", "run", "audit")), TIERS.index(r["tier"]), r["hop"])
+    )
     parts = {
         "hops": by_hop,
         "random": [r for r in findings.summaries if (r["by"], r["sample"]) == ("sample+tier", "random")],
         "frontier": [r for r in findings.summaries if r["by"] == "frontier"],
         "frontier sample": [
-            r for r in findings.summaries if (r["by"], r["sample"], r["tier"]) == ("sample+tier", "frontier", "web")
+            r
+            for r in findings.summaries
+            if (r["by"], r["sample"], r["tier"]) == ("sample+tier", "frontier", "web")
         ],
     }
     for part in (p for p, rows in parts.items() if not rows):
@@ -275,12 +326,28 @@ def _trap(findings: Findings, missing: Rows) -> Rows:
     lines: Rows = []
     for tier, rows in found.items():
         for shown, name in _SHARES.items():
-            lines += _line(tier, shown, {s: percent(rows[s][name]) if s in rows else None for s in systems}, missing, table)
+            lines += _line(
+                tier,
+                shown,
+                {s: percent(rows[s][name]) if s in rows else None for s in systems},
+                missing,
+                table,
+            )
         lines += _line(
-            tier, NOT_ADJUDICATED, {s: rows[s][NOT_ADJUDICATED] if s in rows else None for s in systems}, missing, table
+            tier,
+            NOT_ADJUDICATED,
+            {s: rows[s][NOT_ADJUDICATED] if s in rows else None for s in systems},
+            missing,
+            table,
         )
-    for shown, name in {"tfidf_cosine": "tfidf_cosine", "bigram_overlap": "overlap_2", "trigram_overlap": "overlap_3"}.items():
-        lines += _line("similarity", shown, {s: _rounded(alike.get(s, {}).get(name)) for s in systems}, missing, table)
+    for shown, name in {
+        "tfidf_cosine": "tfidf_cosine",
+        "bigram_overlap": "overlap_2",
+        "trigram_overlap": "overlap_3",
+    }.items():
+        lines += _line(
+            "similarity", shown, {s: _rounded(alike.get(s, {}).get(name)) for s in systems}, missing, table
+        )
     semantic = {s: _rounded(alike.get(s, {}).get("semantic_cosine")) for s in systems}
     lines += _line("similarity", "semantic_cosine", semantic, missing, table)
     any_tier = {**found["web"], **found["wikipedia"]}
@@ -301,7 +368,10 @@ def _agreement(findings: Findings, missing: Rows) -> Rows:
         return []
     tiers = [t for t in TIERS if t in findings.reviews]
     lines = [
-        {"class": name, **{k: v for tier in tiers for k, v in _reviewed(tier, findings.reviews[tier].rows[i]).items()}}
+        {
+            "class": name,
+            **{k: v for tier in tiers for k, v in _reviewed(tier, findings.reviews[tier].rows[i]).items()},
+        }
         for i, name in enumerate((*LABELS, "overall"))
     ]
     lines[-1] |= {f"{tier}_kappa": _rounded(findings.reviews[tier].kappa) for tier in tiers}
@@ -309,5 +379,8 @@ def _agreement(findings: Findings, missing: Rows) -> Rows:
 
 
 def _reviewed(tier: str, row: Row) -> Row:
-    shares = {f"{tier}_{to}": percent(row[of]) for to, of in (("pct", "agreement"), ("low_pct", "low"), ("high_pct", "high"))}
+    shares = {
+        f"{tier}_{to}": percent(row[of])
+        for to, of in (("pct", "agreement"), ("low_pct", "low"), ("high_pct", "high"))
+    }
     return shares | {f"{tier}_{name}": row[name] for name in ("agreed", "judged", "human", "drift")}

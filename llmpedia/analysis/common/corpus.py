@@ -1,4 +1,6 @@
-"""What a run's corpus looks like as a whole: size of its articles, and the canonical keys of its subjects (paper, table 5)."""
+"""What a run's corpus looks like as a whole: size of its articles, and the canonical keys of its
+subjects (paper, table 5).
+"""
 
 from typing import Any
 
@@ -13,17 +15,17 @@ _COLUMNS = ["name", "words", "links", "outline", "sections_missing", "sections_e
 
 
 def corpus_means(run: RunFolder) -> dict[str, float | int | None]:
-    """``articles``, and means an article of ``links`` (mentions counted), ``sections`` (level 2, as written) and ``words``.
+    """``articles``, and means an article of ``links`` (mentions counted), ``sections`` (level 2, as
+    written) and ``words``.
 
-    Links and sections are null of texts that were imported in a form that keeps none of any article.
+    Links and sections are null of texts that were imported in a form that keeps none of any
+    article.
     """
     rows = run.read("articles", columns=_COLUMNS)
     n = rows.num_rows
     lengths = {name: pc.sum(pc.list_value_length(rows[name])).as_py() or 0 for name in _COLUMNS[3:]}
-    links, sections = (
-        pc.sum(rows["links"]).as_py() or 0,
-        lengths["outline"] - lengths["sections_missing"] + lengths["sections_extra"],
-    )
+    links = pc.sum(rows["links"]).as_py() or 0
+    sections = lengths["outline"] - lengths["sections_missing"] + lengths["sections_extra"]
     written = run.description().get("kind") != IMPORTED
     return {
         "articles": n,
@@ -34,7 +36,8 @@ def corpus_means(run: RunFolder) -> dict[str, float | int | None]:
 
 
 def written_subjects(run: RunFolder) -> pa.Table:
-    """``subject_id`` and ``key`` of the subjects that have an article, in commit order; keys as the run has stored them.
+    """``subject_id`` and ``key`` of the subjects that have an article, in commit order; keys as the
+    run has stored them.
 
     Raises:
         InputError: an article is of no entity.
@@ -44,7 +47,9 @@ def written_subjects(run: RunFolder) -> pa.Table:
     places = pc.index_in(subjects, value_set=entities["entity_id"])
     if places.null_count:
         lost = subjects.filter(pc.is_null(places))[0].as_py()
-        raise InputError(f"{run.uri}: article of subject {lost} is of no entity; see llmpedia verify {run.uri}")
+        raise InputError(
+            f"{run.uri}: article of subject {lost} is of no entity; see llmpedia verify {run.uri}"
+        )
     return pa.table({"subject_id": subjects, "key": entities["key"].take(places)})
 
 

@@ -1,6 +1,8 @@
-"""Runs that are compared, by name and with their audits; what an audit says of some of its subjects alone.
+"""Runs that are compared, by name and with their audits; what an audit says of some of its subjects
+alone.
 
-A run and an imported encyclopedia are both systems: all that is asked of either is articles and an audit of them.
+A run and an imported encyclopedia are both systems: all that is asked of either is articles and an
+audit of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from llmpedia.audit.audit_folder import audit_data, constants_of, text_pairs
-from llmpedia.audit.measures.verdicts import article_scores, summaries
 from llmpedia.audit.measures.similarity import Encoder, similarities, similarity_summary
+from llmpedia.audit.measures.verdicts import article_scores, summaries
 from llmpedia.entities.keys import canonical_key
 from llmpedia.store.run_folder import RunFolder
 
@@ -42,7 +44,9 @@ def systems_of(runs: Sequence[RunFolder], audits: Sequence[RunFolder]) -> list[S
 
 
 def run_names(uris: Sequence[str]) -> list[str]:
-    """Each by its folder's name; those that share one by as many of the folders above as tell them apart."""
+    """Each by its folder's name; those that share one by as many of the folders above as tell them
+    apart.
+    """
     parts = [uri.rstrip("/").split("/") for uri in uris]
     longest = max(map(len, parts), default=0)
 
@@ -52,7 +56,9 @@ def run_names(uris: Sequence[str]) -> list[str]:
     found = []
     for mine in parts:
         others = [p for p in parts if p != mine]
-        deep = next((d for d in range(1, longest) if all(name(p, d) != name(mine, d) for p in others)), longest)
+        deep = next(
+            (d for d in range(1, longest) if all(name(p, d) != name(mine, d) for p in others)), longest
+        )
         found.append(name(mine, deep))
     return found
 
@@ -64,7 +70,9 @@ def _run_of(audit: RunFolder) -> str:
 
 
 def audits_of(systems: Sequence[System], sample: str, table: str, missing: Rows) -> dict[str, RunFolder]:
-    """System -> its audit that has the sample; a system with several such audits has none, which is told in ``missing``."""
+    """System -> its audit that has the sample; a system with several such audits has none, which is
+    told in ``missing``.
+    """
     found = {}
     for system in systems:
         fitting = [audit for audit in system.audits if _has(audit, sample)]
@@ -74,7 +82,14 @@ def audits_of(systems: Sequence[System], sample: str, table: str, missing: Rows)
             named = ", ".join(audit.uri.rpartition("/")[2] for audit in fitting)
             reason = f"its audits {named} all have {SAMPLES[sample]}, and which one is meant cannot be told"
             command = f"llmpedia report {system.run.uri} --out DIR, with all but one of them moved elsewhere"
-            missing.append({"table": table, "what": f"{system.name}: sample {sample}", "reason": reason, "command": command})
+            missing.append(
+                {
+                    "table": table,
+                    "what": f"{system.name}: sample {sample}",
+                    "reason": reason,
+                    "command": command,
+                }
+            )
     return found
 
 
@@ -91,9 +106,11 @@ def sampled_keys(audit: RunFolder, sample: str) -> frozenset[str]:
 
 
 def summary_of(name: str, audit: RunFolder, sample: str, keys: AbstractSet[str] | None) -> Rows:
-    """A summary a tier (``audit.metrics``) over a sample, or those of its subjects that are among ``keys``.
+    """A summary a tier (``audit.metrics``) over a sample, or those of its subjects that are among
+    ``keys``.
 
-    The system's name stands for the model, and no topic is told: whoever compares systems has chosen them.
+    The system's name stands for the model, and no topic is told: whoever compares systems has
+    chosen them.
     """
     scores = [
         {**row, "strata": [sample]}
@@ -106,17 +123,26 @@ def summary_of(name: str, audit: RunFolder, sample: str, keys: AbstractSet[str] 
 def likeness(
     audits: Mapping[str, RunFolder], sample: str, keys: AbstractSet[str] | None, encode: Encoder | None
 ) -> tuple[Rows, dict[str, Rows]]:
-    """A summary a system of how like its articles are to Wikipedia's, and the rows of the single articles.
+    """A summary a system of how like its articles are to Wikipedia's, and the rows of the single
+    articles.
 
-    TF-IDF is fitted once, on the texts of all systems: fitted on each alone, their values would not compare.
+    TF-IDF is fitted once, on the texts of all systems: fitted on each alone, their values would not
+    compare.
     """
     pairs = {name: _pairs(audit, sample, keys) for name, audit in audits.items()}
-    rows = similarities([pair for some in pairs.values() for pair in some], encode) if any(pairs.values()) else []
-    found, start = {}, 0
+    rows = (
+        similarities([pair for some in pairs.values() for pair in some], encode)
+        if any(pairs.values())
+        else []
+    )
+    found = {}
+    start = 0
     for name, some in pairs.items():
         found[name] = rows[start : start + len(some)]
         start += len(some)
-    made = [similarity_summary(own, {"model": name, "sample": sample}, SEED) for name, own in found.items() if own]
+    made = [
+        similarity_summary(own, {"model": name, "sample": sample}, SEED) for name, own in found.items() if own
+    ]
     return made, found
 
 

@@ -1,10 +1,12 @@
-"""Two to eight runs side by side (paper, table 5 and figures 32 to 36): what they share, and how true it is.
+"""Two to eight runs side by side (paper, table 5 and figures 32 to 36): what they share, and how
+true it is.
 
-Subjects are compared by canonical key, those that have an article. ``entity_overlap``: over subjects that all runs have, the
-mean Jaccard of the two articles' sets of linked keys, the subject itself left out; 1,000 of them, drawn by a hash of seed and key
-so that neither the order nor the number of runs matters. Shared factuality is that of the subjects that every run's audit
-has in its sample of given titles, independent factuality that of each run's own random sample. Similarity to Wikipedia is over
-the same samples, with TF-IDF fitted on all runs together.
+Subjects are compared by canonical key, those that have an article. ``entity_overlap``: over
+subjects that all runs have, the mean Jaccard of the two articles' sets of linked keys, the subject
+itself left out; 1,000 of them, drawn by a hash of seed and key so that neither the order nor the
+number of runs matters. Shared factuality is that of the subjects that every run's audit has in its
+sample of given titles, independent factuality that of each run's own random sample. Similarity to
+Wikipedia is over the same samples, with TF-IDF fitted on all runs together.
 """
 
 import hashlib
@@ -18,11 +20,22 @@ import pyarrow.compute as pc
 
 from llmpedia.analysis.audits.tables import Findings, audit_tables, percent
 from llmpedia.analysis.common.corpus import corpus_means, written_subjects
+from llmpedia.analysis.common.systems import (
+    SAMPLES,
+    SEED,
+    Row,
+    Rows,
+    System,
+    audits_of,
+    likeness,
+    sampled_keys,
+    summary_of,
+    systems_of,
+)
 from llmpedia.analysis.comparison.cross_model_figures import cross_model_figures
 from llmpedia.analysis.output.page import Part
-from llmpedia.analysis.common.systems import SAMPLES, SEED, Row, Rows, System, audits_of, likeness, sampled_keys, summary_of, systems_of
-from llmpedia.audit.measures.verdicts import SHARES, macro
 from llmpedia.audit.measures.similarity import Encoder
+from llmpedia.audit.measures.verdicts import SHARES, macro
 from llmpedia.audit.stages import NOT_ADJUDICATED
 from llmpedia.entities.keys import canonical_key
 from llmpedia.store.run_folder import RunFolder
@@ -55,8 +68,11 @@ _TITLE = "# title"
 _SAMPLES = {"shared": "titles", "independent": "random"}
 
 
-def cross_model_part(runs: Sequence[RunFolder], audits: Sequence[RunFolder], encode: Encoder | None = None) -> Part:
-    """Tables and figures of all runs together; ``encode``: for the semantic cosine to Wikipedia, None leaves it empty.
+def cross_model_part(
+    runs: Sequence[RunFolder], audits: Sequence[RunFolder], encode: Encoder | None = None
+) -> Part:
+    """Tables and figures of all runs together; ``encode``: for the semantic cosine to Wikipedia,
+    None leaves it empty.
 
     Of fewer than two runs, and of more than eight, all is missing.
 
@@ -66,8 +82,11 @@ def cross_model_part(runs: Sequence[RunFolder], audits: Sequence[RunFolder], enc
     if not 2 <= len(runs) <= MOST_RUNS:
         reason = f"runs given: {len(runs)}; 2 to {MOST_RUNS} can be set side by side"
         command = "llmpedia report RUN OTHER_RUN --out DIR"
-        return Part({}, [{"table": t, "what": "table", "reason": reason, "command": command} for t in _TITLES])
-    systems, missing = systems_of(runs, audits), Rows()
+        return Part(
+            {}, [{"table": t, "what": "table", "reason": reason, "command": command} for t in _TITLES]
+        )
+    systems = systems_of(runs, audits)
+    missing = Rows()
     subjects = {system.name: written_subjects(system.run) for system in systems}
     overlap = Overlap.of({name: rows["key"] for name, rows in subjects.items()})
     sample = drawn(overlap.in_all, SHARED)
@@ -82,7 +101,9 @@ def cross_model_part(runs: Sequence[RunFolder], audits: Sequence[RunFolder], enc
     _audited(systems, encode, tables, missing)
     for table in (t for t in ("shared_independent", "wikipedia_similarity") if not tables[t]):
         reason = "fewer than two runs have an audit with a sample of titles, or with a random one, that found anything"
-        missing.append({"table": table, "what": "table", "reason": reason, "command": _command("independent")})
+        missing.append(
+            {"table": table, "what": "table", "reason": reason, "command": _command("independent")}
+        )
     return Part(tables, missing, _TITLES, cross_model_figures(tables), _FIGURES_OF)
 
 
@@ -93,7 +114,9 @@ def jaccard(shared: int, union: int) -> float | None:
 
 @dataclass(frozen=True)
 class Overlap:
-    """``counts[mask]``: keys that exactly the runs of a bit mask have, bit 0 the first name; ``in_all``: those that all have."""
+    """``counts[mask]``: keys that exactly the runs of a bit mask have, bit 0 the first name;
+    ``in_all``: those that all have.
+    """
 
     names: tuple[str, ...]
     counts: "np.ndarray[Any, Any]"
@@ -106,8 +129,10 @@ class Overlap:
 
         whole = pa.chunked_array([chunk for rows in keys.values() for chunk in rows.chunks], pa.string())
         encoded = whole.combine_chunks().dictionary_encode()
-        codes, known = encoded.indices.to_numpy(), encoded.dictionary
-        masks, start = np.zeros(len(known), np.uint16), 0
+        codes = encoded.indices.to_numpy()
+        known = encoded.dictionary
+        masks = np.zeros(len(known), np.uint16)
+        start = 0
         for bit, rows in enumerate(keys.values()):
             masks[codes[start : start + len(rows)]] |= np.uint16(1 << bit)
             start += len(rows)
@@ -126,13 +151,16 @@ class Overlap:
         return int(sum(n for mask, n in enumerate(self.counts) if mask & wanted))
 
     def rows(self) -> Rows:
-        """A row a run, a pair, a triple, and all of them: ``subjects`` that they share, of those that any of them has."""
+        """A row a run, a pair, a triple, and all of them: ``subjects`` that they share, of those
+        that any of them has.
+        """
         everyone = len(self.names)
         sizes = [*range(1, min(everyone, 3) + 1), *([everyone] if everyone > 3 else [])]
         return [self._row(members) for size in sizes for members in combinations(range(everyone), size)]
 
     def _row(self, members: tuple[int, ...]) -> Row:
-        shared, union = self.shared(members), self.union(members)
+        shared = self.shared(members)
+        union = self.union(members)
         return {
             "runs": [self.names[m] for m in members],
             "of": len(members),
@@ -146,18 +174,27 @@ class Overlap:
 def drawn(keys: pa.Array, most: int) -> list[str]:
     """At most so many of the keys, in the order of a hash of seed and key."""
     found: list[str] = keys.to_pylist()
-    return sorted(found, key=lambda key: hashlib.sha256(f"{SEED}\x1fshared\x1f{key}".encode()).digest())[:most]
+    return sorted(found, key=lambda key: hashlib.sha256(f"{SEED}\x1fshared\x1f{key}".encode()).digest())[
+        :most
+    ]
 
 
 def _corpora(systems: Sequence[System], overlap: Overlap) -> Rows:
-    """Table 5's upper part: a line a measure, a column a run; what belongs to all of them stands in every column."""
+    """Table 5's upper part: a line a measure, a column a run; what belongs to all of them stands in
+    every column.
+    """
     means = {system.name: corpus_means(system.run) for system in systems}
     names = ("articles", "mean_links", "mean_sections", "mean_words")
-    lines = [{"part": "corpus", "measure": name, **{s: row[name] for s, row in means.items()}} for name in names]
+    lines = [
+        {"part": "corpus", "measure": name, **{s: row[name] for s, row in means.items()}} for name in names
+    ]
     everyone = range(len(systems))
-    shared, union = overlap.shared(everyone), overlap.union(everyone)
+    shared = overlap.shared(everyone)
+    union = overlap.union(everyone)
     values = {"union": union, "intersection": shared, "intersection_pct": percent(jaccard(shared, union))}
-    return lines + [{"part": "overlap", "measure": name, **dict.fromkeys(means, value)} for name, value in values.items()]
+    return lines + [
+        {"part": "overlap", "measure": name, **dict.fromkeys(means, value)} for name, value in values.items()
+    ]
 
 
 def _titles_of(system: System, subjects: pa.Table, sample: list[str]) -> Rows:
@@ -169,15 +206,28 @@ def _titles_of(system: System, subjects: pa.Table, sample: list[str]) -> Rows:
 
 
 def _ids(subjects: pa.Table, keys: list[str]) -> pa.Array:
-    return subjects["subject_id"].take(pc.index_in(pa.array(keys, pa.string()), value_set=subjects["key"])).combine_chunks()
+    return (
+        subjects["subject_id"]
+        .take(pc.index_in(pa.array(keys, pa.string()), value_set=subjects["key"]))
+        .combine_chunks()
+    )
 
 
-def _entity_overlap(systems: Sequence[System], subjects: Mapping[str, pa.Table], sample: list[str], missing: Rows) -> Rows:
+def _entity_overlap(
+    systems: Sequence[System], subjects: Mapping[str, pa.Table], sample: list[str], missing: Rows
+) -> Rows:
     """A row a pair of runs."""
     table = "entity_overlap"
     if not sample:
         reason = "no subject has an article in all of the runs"
-        missing.append({"table": table, "what": "table", "reason": reason, "command": "llmpedia materialize, with larger caps"})
+        missing.append(
+            {
+                "table": table,
+                "what": "table",
+                "reason": reason,
+                "command": "llmpedia materialize, with larger caps",
+            }
+        )
         return []
     linked = {}
     for system in systems:
@@ -194,11 +244,17 @@ def _entity_overlap(systems: Sequence[System], subjects: Mapping[str, pa.Table],
 def _pair(ours: list[frozenset[str]], theirs: list[frozenset[str]]) -> Row:
     """Subjects of which neither article has a link say nothing, and are left out of the mean."""
     values = [jaccard(len(a & b), len(a | b)) for a, b in zip(ours, theirs, strict=True)]
-    return {"subjects": len(values), "without_links": values.count(None), **macro(values, SEED).columns("jaccard")}
+    return {
+        "subjects": len(values),
+        "without_links": values.count(None),
+        **macro(values, SEED).columns("jaccard"),
+    }
 
 
 def linked_keys(run: RunFolder, ids: pa.Array, own: list[str]) -> list[frozenset[str]]:
-    """Keys that each subject's article links, its ``own`` key left out; read from its text where no candidates are stored."""
+    """Keys that each subject's article links, its ``own`` key left out; read from its text where no
+    candidates are stored.
+    """
     place = {n: i for i, n in enumerate(ids.to_pylist())}
     found: list[set[str]] = [set() for _ in own]
     for wave in range(run.last_wave + 1):
@@ -217,7 +273,9 @@ def _texts(run: RunFolder, ids: pa.Array) -> list[tuple[int, str]]:
     found: list[tuple[int, str]] = []
     for wave in range(run.last_wave + 1):
         rows = run.read("articles", [wave], ["subject_id", "links"])
-        wanted = rows["subject_id"].filter(pc.and_(pc.is_in(rows["subject_id"], value_set=ids), pc.greater(rows["links"], 0)))
+        wanted = rows["subject_id"].filter(
+            pc.and_(pc.is_in(rows["subject_id"], value_set=ids), pc.greater(rows["links"], 0))
+        )
         if len(wanted):
             texts = run.read("articles", [wave], ["subject_id", "wikitext"])
             texts = texts.filter(pc.is_in(texts["subject_id"], value_set=wanted.combine_chunks()))
@@ -225,8 +283,12 @@ def _texts(run: RunFolder, ids: pa.Array) -> list[tuple[int, str]]:
     return found
 
 
-def _audited(systems: Sequence[System], encode: Encoder | None, tables: dict[str, Rows], missing: Rows) -> None:
-    """What needs audits: the lower part of table 5, factuality and similarity on shared and on independent subjects."""
+def _audited(
+    systems: Sequence[System], encode: Encoder | None, tables: dict[str, Rows], missing: Rows
+) -> None:
+    """What needs audits: the lower part of table 5, factuality and similarity on shared and on
+    independent subjects.
+    """
     found: Rows = []
     for part, sample in _SAMPLES.items():
         chosen = audits_of(systems, sample, TABLE, missing)
@@ -241,13 +303,17 @@ def _audited(systems: Sequence[System], encode: Encoder | None, tables: dict[str
         for name, audit in chosen.items():
             found += summary_of(name, audit, sample, keys)
         alike, _ = likeness(chosen, sample, keys, encode)
-        tables["wikipedia_similarity"] += [{"run": row.pop("model"), "subjects_are": part, **row} for row in alike]
+        tables["wikipedia_similarity"] += [
+            {"run": row.pop("model"), "subjects_are": part, **row} for row in alike
+        ]
     made = audit_tables(Findings(found))
     tables[TABLE] += [row for row in made.tables.get(TABLE, []) if row["part"] in _SAMPLES]
     tables["shared_independent"] += [_factuality(row) for row in found]
     there = {part for part, sample in _SAMPLES.items() if any(row["sample"] == sample for row in found)}
     told = [row for row in made.missing if row["table"] == TABLE and row["what"].partition(":")[0] in there]
-    missing += [{**row, "command": "llmpedia status RUN/audits/NAME, for what the audit has found"} for row in told]
+    missing += [
+        {**row, "command": "llmpedia status RUN/audits/NAME, for what the audit has found"} for row in told
+    ]
 
 
 def _common(audits: Mapping[str, RunFolder], sample: str) -> frozenset[str]:
@@ -273,14 +339,24 @@ def _factuality(row: Row) -> Row:
 
 def _no_audits(systems: Sequence[System], chosen: Mapping[str, RunFolder], part: str) -> Rows:
     """One row a run that lacks the sample."""
-    reason = f"none of its audits has {SAMPLES[_SAMPLES[part]]}, and a comparison needs two runs that have one"
+    reason = (
+        f"none of its audits has {SAMPLES[_SAMPLES[part]]}, and a comparison needs two runs that have one"
+    )
     return [
-        {"table": TABLE, "what": f"{part}: {s.name}", "reason": reason, "command": _command(part).replace("RUN", s.run.uri)}
+        {
+            "table": TABLE,
+            "what": f"{part}: {s.name}",
+            "reason": reason,
+            "command": _command(part).replace("RUN", s.run.uri),
+        }
         for s in systems
         if s.name not in chosen
     ]
 
 
 def _command(part: str) -> str:
-    sample = {"shared": "sample.random=0 --set sample.titles=DIR/shared_subjects.csv", "independent": "sample.random=1000"}
+    sample = {
+        "shared": "sample.random=0 --set sample.titles=DIR/shared_subjects.csv",
+        "independent": "sample.random=1000",
+    }
     return f"llmpedia audit RUN --name {part} --set wikipedia.contact=ADDRESS --set {sample[part]}"

@@ -1,4 +1,6 @@
-"""Figures 32 to 36 of the paper, each from the rows of a table: bars and squares with their numbers, readable in grey."""
+"""Figures 32 to 36 of the paper, each from the rows of a table: bars and squares with their
+numbers, readable in grey.
+"""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +21,12 @@ HATCHES = ("", "//", "..", "xx", "--", "\\\\", "++", "oo")
 SHADES = ("#1b4965", "#e0a458", "#7fb3d5", "#f1ece2", "#b9c99b", "#cdb4db", "#8a8a8a", "#ffffff")
 _TONES = ("#dbe7f0", "#1b4965")  # of 0 and 1: a square of 0 is not the white of none
 _DARK = 0.5  # from which value on numbers are white
-_MEASURES = {"precision_pct": "precision", "true_pct": "true", "false_pct": "false", "unverifiable_pct": "unverifiable"}
+_MEASURES = {
+    "precision_pct": "precision",
+    "true_pct": "true",
+    "false_pct": "false",
+    "unverifiable_pct": "unverifiable",
+}
 LIKENESS = {
     "tfidf_cosine": "TF-IDF cosine",
     "overlap_1": "1-gram overlap",
@@ -45,7 +52,8 @@ def cross_model_figures(tables: Mapping[str, Rows]) -> dict[str, "Figure"]:
 
 def _subjects(rows: Rows) -> "Figure":
     """Each run's subjects, and what of them all runs have."""
-    singles, whole = [row for row in rows if row["of"] == 1], max(rows, key=lambda row: row["of"])
+    singles = [row for row in rows if row["of"] == 1]
+    whole = max(rows, key=lambda row: row["of"])
     figure, (axes,) = new_figure(7, 1.4 + 0.4 * (len(singles) + 1))
     names = [*(row["runs"][0] for row in singles), f"in all {whole['of']}"]
     values = [*(row["subjects"] for row in singles), whole["subjects"]]
@@ -62,7 +70,9 @@ def _subjects(rows: Rows) -> "Figure":
 
 def _jaccards(rows: Rows) -> "Figure":
     names = [row["runs"][0] for row in rows if row["of"] == 1]
-    pairs: dict[tuple[str, ...], float | None] = {tuple(row["runs"]): row["jaccard"] for row in rows if row["of"] == 2}
+    pairs: dict[tuple[str, ...], float | None] = {
+        tuple(row["runs"]): row["jaccard"] for row in rows if row["of"] == 2
+    }
     return _matrix(names, pairs, "Jaccard of subjects, pair by pair")
 
 
@@ -88,7 +98,14 @@ def _matrix(names: Sequence[str], pairs: Mapping[tuple[str, ...], float | None],
     for i, line in enumerate(values):
         for j, value in enumerate(line):
             if not math.isnan(value):
-                axes.text(j, i, f"{value:.3f}", ha="center", va="center", color="white" if value > _DARK else "black")
+                axes.text(
+                    j,
+                    i,
+                    f"{value:.3f}",
+                    ha="center",
+                    va="center",
+                    color="white" if value > _DARK else "black",
+                )
     shown = [shown_name(name) for name in names]
     axes.set_xticks(range(size), shown, rotation=30, ha="right")
     axes.set_yticks(range(size), shown)
@@ -105,7 +122,9 @@ def _factuality(rows: Rows) -> "Figure | None":
     figure, axes = new_figure(1 + 4.5 * len(panels), 4, len(panels))
     for one, part in zip(axes, panels, strict=True):
         own = [row for row in rows if row["subjects_are"] == part]
-        bars_by_name(one, {row["run"]: [row[m] for m in _MEASURES] for row in own}, list(_MEASURES.values()), "{:.1f}")
+        bars_by_name(
+            one, {row["run"]: [row[m] for m in _MEASURES] for row in own}, list(_MEASURES.values()), "{:.1f}"
+        )
         one.set_title(f"{part} subjects", fontsize=9)
         one.set_ylabel("mean over articles (%)")
         one.set_ylim(0, 118)
@@ -126,26 +145,47 @@ def _similarity(rows: Rows) -> "Figure":
 
 def draw_likeness(axes: "Axes", rows: Mapping[str, Row]) -> None:
     """Bars of a summary of similarities; measures that nobody has are left out."""
-    shown = {name: told for name, told in LIKENESS.items() if any(row.get(name) is not None for row in rows.values())}
-    bars_by_name(axes, {name: [row.get(m) for m in shown] for name, row in rows.items()}, list(shown.values()), "{:.2f}")
+    shown = {
+        name: told
+        for name, told in LIKENESS.items()
+        if any(row.get(name) is not None for row in rows.values())
+    }
+    bars_by_name(
+        axes,
+        {name: [row.get(m) for m in shown] for name, row in rows.items()},
+        list(shown.values()),
+        "{:.2f}",
+    )
     axes.set_ylabel("similarity to Wikipedia, mean over articles")
     axes.set_ylim(0, 1.15)
 
 
-def bars_by_name(axes: "Axes", values: Mapping[str, Sequence[float | None]], groups: Sequence[str], form: str) -> None:
+def bars_by_name(
+    axes: "Axes", values: Mapping[str, Sequence[float | None]], groups: Sequence[str], form: str
+) -> None:
     """A bar a name in each group, with its number; what is not known has neither."""
     width = 0.85 / max(1, len(values))
     for place, (name, own) in enumerate(values.items()):
         at = [group + (place - (len(values) - 1) / 2) * width for group in range(len(groups))]
-        edge: dict[str, Any] = {"edgecolor": "#222222", "linewidth": 0.4, "hatch": HATCHES[place % len(HATCHES)]}
+        edge: dict[str, Any] = {
+            "edgecolor": "#222222",
+            "linewidth": 0.4,
+            "hatch": HATCHES[place % len(HATCHES)],
+        }
         colour = SHADES[place % len(SHADES)]
-        bars = axes.bar(at, [drawn_value(v) for v in own], width, label=shown_name(name), color=colour, **edge)
-        axes.bar_label(bars, ["" if v is None else form.format(v) for v in own], fontsize=6, rotation=90, padding=2)
+        bars = axes.bar(
+            at, [drawn_value(v) for v in own], width, label=shown_name(name), color=colour, **edge
+        )
+        axes.bar_label(
+            bars, ["" if v is None else form.format(v) for v in own], fontsize=6, rotation=90, padding=2
+        )
     axes.set_xticks(range(len(groups)), groups, rotation=20)
 
 
 def legend(figure: "Figure", axes: "Axes") -> None:
-    """One for all panels, above them; handles are named here, since labels that begin with an underscore would be left out."""
+    """One for all panels, above them; handles are named here, since labels that begin with an
+    underscore would be left out.
+    """
     handles: list[Any] = list(axes.containers)
     names = [str(bars.get_label()) for bars in handles]
     figure.legend(handles, names, loc="outside upper center", ncols=min(4, len(names)), frameon=False)

@@ -1,9 +1,11 @@
-"""The retrieval trap (paper, section 5.4 and appendix C): several encyclopedias on the same titles, side by side.
+"""The retrieval trap (paper, section 5.4 and appendix C): several encyclopedias on the same titles,
+side by side.
 
-A system is a run or an imported encyclopedia with an audit of a sample of given titles. Only titles that every system has an
-audited article on are counted, by canonical key; what that leaves out is told system by system. Values are macro averages over
-articles, each with its sample standard deviation and the number of articles that define it; TF-IDF is fitted on the texts of all
-systems together, so that their cosines compare.
+A system is a run or an imported encyclopedia with an audit of a sample of given titles. Only titles
+that every system has an audited article on are counted, by canonical key; what that leaves out is
+told system by system. Values are macro averages over articles, each with its sample standard
+deviation and the number of articles that define it; TF-IDF is fitted on the texts of all systems
+together, so that their cosines compare.
 """
 
 import statistics
@@ -12,18 +14,30 @@ from collections.abc import Set as AbstractSet
 
 from llmpedia.analysis.audits.tables import Findings, audit_tables
 from llmpedia.analysis.common.corpus import written_subjects
-from llmpedia.analysis.output.page import Part
-from llmpedia.analysis.common.systems import SAMPLES, Row, Rows, System, audits_of, likeness, sampled_keys, summary_of, systems_of
+from llmpedia.analysis.common.systems import (
+    SAMPLES,
+    Row,
+    Rows,
+    System,
+    audits_of,
+    likeness,
+    sampled_keys,
+    summary_of,
+    systems_of,
+)
 from llmpedia.analysis.comparison.trap_figures import trap_figures
+from llmpedia.analysis.output.page import Part
 from llmpedia.audit.evidence import TIERS
-from llmpedia.audit.measures.verdicts import SHARES
 from llmpedia.audit.measures.similarity import Encoder
+from llmpedia.audit.measures.verdicts import SHARES
 from llmpedia.audit.stages import NOT_ADJUDICATED
 from llmpedia.store.run_folder import RunFolder
 from llmpedia.store.verify import IMPORTED
 
 SAMPLE = "titles"
-TABLE, FULL, TITLES = "table_07_trap", "table_10_trap", "trap_titles"
+TABLE = "table_07_trap"
+FULL = "table_10_trap"
+TITLES = "trap_titles"
 _TITLES = {
     TABLE: "Retrieval trap (table 7)",
     FULL: "Retrieval trap in full (table 10)",
@@ -43,7 +57,9 @@ _ALIKE = {
 
 
 def trap_part(runs: Sequence[RunFolder], audits: Sequence[RunFolder], encode: Encoder | None = None) -> Part:
-    """Tables 7 and 10 of the systems among the runs; ``encode``: for the semantic cosine, None leaves it empty."""
+    """Tables 7 and 10 of the systems among the runs; ``encode``: for the semantic cosine, None
+    leaves it empty.
+    """
     missing: Rows = []
     systems = systems_of(runs, audits)
     chosen = audits_of(systems, SAMPLE, TABLE, missing)
@@ -53,7 +69,9 @@ def trap_part(runs: Sequence[RunFolder], audits: Sequence[RunFolder], encode: En
     sampled = {name: sampled_keys(audit, SAMPLE) for name, audit in chosen.items()}
     common = frozenset.intersection(*sampled.values())
     by_name = {system.name: system for system in systems}
-    tables = {TITLES: [_titles(by_name[name], audit, sampled[name], common) for name, audit in chosen.items()]}
+    tables = {
+        TITLES: [_titles(by_name[name], audit, sampled[name], common) for name, audit in chosen.items()]
+    }
     if not common:
         reason = f"no title is in the samples of {', '.join(chosen)} alike"
         missing += [_row(table, "table", reason, _audit("RUN")) for table in (TABLE, FULL)]
@@ -63,7 +81,11 @@ def trap_part(runs: Sequence[RunFolder], audits: Sequence[RunFolder], encode: En
     made = audit_tables(Findings(summaries, similarities=alike))
     ordered = [{name: row[name] for name in ("part", "measure", *chosen)} for row in made.tables[TABLE]]
     tables = {TABLE: ordered, FULL: _full(list(chosen), summaries, alike, single), **tables}
-    missing += [_row(TABLE, m["what"], m["reason"], _command_of(m["what"])) for m in made.missing if m["table"] == TABLE]
+    missing += [
+        _row(TABLE, m["what"], m["reason"], _command_of(m["what"]))
+        for m in made.missing
+        if m["table"] == TABLE
+    ]
     return Part(tables, missing, _TITLES, trap_figures(list(chosen), summaries, alike), _FIGURES_OF)
 
 
@@ -96,10 +118,14 @@ def _of_titles(run: RunFolder) -> bool:
 
 def _too_few(systems: Sequence[System], chosen: Mapping[str, RunFolder]) -> Rows:
     """What is still to be done, step by step."""
-    reason = f"{'one system has' if chosen else 'no system has'} an audit of given titles; a comparison needs two"
+    reason = (
+        f"{'one system has' if chosen else 'no system has'} an audit of given titles; a comparison needs two"
+    )
     steps = []
     if not any(_of_titles(s.run) and s.run.description().get("kind") != IMPORTED for s in systems):
-        steps.append(("articles of our own", "llmpedia materialize configs/trap.yaml --set run.titles=TITLES"))
+        steps.append(
+            ("articles of our own", "llmpedia materialize configs/trap.yaml --set run.titles=TITLES")
+        )
     if not any(s.run.description().get("kind") == IMPORTED for s in systems):
         steps.append(("another encyclopedia", "llmpedia import TEXTS --titles TITLES --name NAME"))
     steps.append(("an audit of each", _audit("RUN")))
@@ -122,13 +148,18 @@ def _titles(system: System, audit: RunFolder, sampled: AbstractSet[str], common:
 
 
 def _full(systems: list[str], summaries: Rows, alike: Rows, single: Mapping[str, Rows]) -> Rows:
-    """Table 10: a line a measure; of each system mean, standard deviation and the articles they are of."""
+    """Table 10: a line a measure; of each system mean, standard deviation and the articles they are
+    of.
+    """
     lines: Rows = []
     for tier in TIERS:
         rows = {row["model"]: row for row in summaries if row["tier"] == tier}
         if rows:
             lines += [_spread(tier, f"{name}_pct", name, rows, systems, 100, 1) for name in SHARES]
-            lines += [_counted(tier, name, {s: rows[s][name] if s in rows else None for s in systems}) for name in _COUNTS]
+            lines += [
+                _counted(tier, name, {s: rows[s][name] if s in rows else None for s in systems})
+                for name in _COUNTS
+            ]
     likenesses = {row["model"]: row for row in alike}
     for told, name in _ALIKE.items():
         if any(row[name] is not None for row in alike):
@@ -144,11 +175,14 @@ def _full(systems: list[str], summaries: Rows, alike: Rows, single: Mapping[str,
     return lines
 
 
-def _spread(part: str, told: str, name: str, rows: Mapping[str, Row], systems: list[str], times: int, digits: int) -> Row:
+def _spread(
+    part: str, told: str, name: str, rows: Mapping[str, Row], systems: list[str], times: int, digits: int
+) -> Row:
     line: Row = {"part": part, "measure": told}
     for system in systems:
         row = rows.get(system, {})
-        mean, sd = row.get(name), row.get(f"{name}_sd")
+        mean = row.get(name)
+        sd = row.get(f"{name}_sd")
         line[system] = None if mean is None else round(times * mean, digits)
         line[f"{system} sd"] = None if sd is None else round(times * sd, digits)
         line[f"{system} n"] = row.get(f"{name}_n")

@@ -1,4 +1,6 @@
-"""The retrieval trap as bars, a system beside the other: how true it is by each tier, and how like Wikipedia it reads."""
+"""The retrieval trap as bars, a system beside the other: how true it is by each tier, and how like
+Wikipedia it reads.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any

@@ -1,7 +1,9 @@
-"""What the funnel's tables are made of, counted column by column: no row of a run becomes a Python object.
+"""What the funnel's tables are made of, counted column by column: no row of a run becomes a Python
+object.
 
-Where a subject was expanded anew after a cap was raised, each of its links is one candidate: what the first visit decided counts,
-and of those that a cap had ended the visit that decided, or else the last one. Seeds are no candidates.
+Where a subject was expanded anew after a cap was raised, each of its links is one candidate: what
+the first visit decided counts, and of those that a cap had ended the visit that decided, or else
+the last one. Seeds are no candidates.
 """
 
 from collections.abc import Iterator
@@ -58,9 +60,10 @@ class Funnel:
 class Counts:
     """One pass over a run.
 
-    ``cells``: candidates by hop of the child, fate (as in ``FATES``) and whether NER was asked (0, 1). ``entities, written,
-    errored, expanded``: by hop. ``aliases``: by entity. ``top``: (entity_id, name, aliases), most first. ``visited``: (hop,
-    candidates after each of ``STAGES``) a visited subject, ``full``: whether it was expanded.
+    ``cells``: candidates by hop of the child, fate (as in ``FATES``) and whether NER was asked (0,
+    1). ``entities, written, errored, expanded``: by hop. ``aliases``: by entity. ``top``:
+    (entity_id, name, aliases), most first. ``visited``: (hop, candidates after each of ``STAGES``)
+    a visited subject, ``full``: whether it was expanded.
     """
 
     name: str
@@ -77,20 +80,29 @@ class Counts:
     full: npt.NDArray[np.bool_]
 
     def of(self, *fates: Fate, asked: bool | None = None) -> int:
-        """Candidates with one of the fates, at all hops; ``asked``: only those that NER was, or was not, asked about."""
+        """Candidates with one of the fates, at all hops; ``asked``: only those that NER was, or was
+        not, asked about.
+        """
         cells = self.cells[:, [FATES.index(f) for f in fates]]
         return int((cells if asked is None else cells[:, :, int(asked)]).sum())
 
     def funnel(self) -> Funnel:
         """All hops together."""
-        left = dict(zip(STAGES, map(int, self.cells.reshape(-1, 2 * len(FATES)).sum(axis=0) @ _weights()), strict=True))
+        left = dict(
+            zip(
+                STAGES, map(int, self.cells.reshape(-1, 2 * len(FATES)).sum(axis=0) @ _weights()), strict=True
+            )
+        )
         del left["ner_input"]
-        capped, late = self.of(*CAP_FATES, asked=False), self.of(Fate.KNOWN, asked=True)
+        capped = self.of(*CAP_FATES, asked=False)
+        late = self.of(Fate.KNOWN, asked=True)
         return Funnel(self.articles, self.links, **left, capped_before_ner=capped, known_after_ner=late)
 
 
 def passes(fate: Fate, asked: bool) -> list[bool]:
-    """Whether a candidate that ended so is left after each of ``STAGES``; each stage is the one before less named drops."""
+    """Whether a candidate that ended so is left after each of ``STAGES``; each stage is the one
+    before less named drops.
+    """
     pre_ner = fate not in (Fate.SELF_OR_LOOP, Fate.LOW_LINK_SCORE)
     after_canonical = pre_ner and not (fate == Fate.KNOWN and not asked)
     ner_input = after_canonical and not (fate in CAP_FATES and not asked)
@@ -105,7 +117,9 @@ def _weights() -> Ints:
 
 @dataclass(frozen=True)
 class _Visits:
-    """Of each subject its last visit; ``wave`` is -1 where it was never visited. ``several``: it was visited before."""
+    """Of each subject its last visit; ``wave`` is -1 where it was never visited. ``several``: it
+    was visited before.
+    """
 
     wave: Ints
     several: npt.NDArray[np.bool_]
@@ -127,7 +141,9 @@ def count(run: RunFolder, name: str) -> Counts:
     seen = visits.wave >= 0
     most = cells.shape[0]
     links = run.read("articles", columns=["links"])["links"]
-    aliases = np.bincount(_numpy(run.read("aliases", columns=["entity_id"])["entity_id"]), minlength=len(hops))
+    aliases = np.bincount(
+        _numpy(run.read("aliases", columns=["entity_id"])["entity_id"]), minlength=len(hops)
+    )
     parents = visited[0]
     return Counts(
         name=name,
@@ -149,7 +165,13 @@ def _last_visits(run: RunFolder, entities: int) -> _Visits:
     rows = run.read("subjects", columns=["subject_id", "hop", "error", "expanded"])
     ids = _numpy(rows["subject_id"])
     several = np.bincount(ids, minlength=entities) > 1
-    made = _Visits(np.full(entities, -1), several, np.zeros(entities, int), np.zeros(entities, bool), np.zeros(entities, bool))
+    made = _Visits(
+        np.full(entities, -1),
+        several,
+        np.zeros(entities, int),
+        np.zeros(entities, bool),
+        np.zeros(entities, bool),
+    )
     # In order of commits, and of several values for one place the last one stays.
     made.wave[ids] = _numpy(rows["wave"])
     made.hop[ids] = _numpy(rows["hop"])
@@ -160,9 +182,11 @@ def _last_visits(run: RunFolder, entities: int) -> _Visits:
 
 def _candidates(run: RunFolder, visits: _Visits, hops: int) -> tuple[Ints, tuple[Ints, Ints]]:
     """Cells, and what is left after each stage of each visited subject that has candidates."""
-    width, weights = 2 * len(FATES), _weights()
+    width = 2 * len(FATES)
+    weights = _weights()
     cells = np.zeros((hops + 1, width), np.int64)
-    subjects, left = [np.zeros(0, np.int64)], [np.zeros((0, len(STAGES)), np.int64)]
+    subjects = [np.zeros(0, np.int64)]
+    left = [np.zeros((0, len(STAGES)), np.int64)]
     for parents, codes in _decided(run, visits):
         ids, place = np.unique(parents, return_inverse=True)
         of_subject = np.bincount(place * width + codes, minlength=len(ids) * width).reshape(len(ids), width)
@@ -173,7 +197,9 @@ def _candidates(run: RunFolder, visits: _Visits, hops: int) -> tuple[Ints, tuple
 
 
 def _decided(run: RunFolder, visits: _Visits) -> Iterator[tuple[Ints, Ints]]:
-    """(parents, codes) of the candidates, each once: a wave's own ones, then those of subjects that several waves visited."""
+    """(parents, codes) of the candidates, each once: a wave's own ones, then those of subjects that
+    several waves visited.
+    """
     again = []
     for wave in range(run.last_wave + 1):
         rows = _coded(run, wave)
@@ -186,25 +212,37 @@ def _decided(run: RunFolder, visits: _Visits) -> Iterator[tuple[Ints, Ints]]:
 
 
 def _first_decided(rows: pa.Table) -> tuple[Ints, Ints]:
-    """Of each parent's key the first row that no cap has ended, else its last one; ``rows``: in order of commits."""
-    parents, codes, n = _numpy(rows["parent_id"]), _numpy(rows["code"]), rows.num_rows
+    """Of each parent's key the first row that no cap has ended, else its last one; ``rows``: in
+    order of commits.
+    """
+    parents = _numpy(rows["parent_id"])
+    codes = _numpy(rows["code"])
+    n = rows.num_rows
     order = np.arange(n)
     capped = np.isin(codes // 2, [FATES.index(fate) for fate in CAP_FATES])
-    ranked = rows.select(["parent_id", "key"]).append_column("rank", pa.array(np.where(capped, 2 * n - order, order)))
-    best = _numpy(ranked.group_by(["parent_id", "key"], use_threads=False).aggregate([("rank", "min")])["rank_min"])
+    ranked = rows.select(["parent_id", "key"]).append_column(
+        "rank", pa.array(np.where(capped, 2 * n - order, order))
+    )
+    best = _numpy(
+        ranked.group_by(["parent_id", "key"], use_threads=False).aggregate([("rank", "min")])["rank_min"]
+    )
     chosen = np.where(best < n, best, 2 * n - best)
     return parents[chosen], codes[chosen]
 
 
 def _coded(run: RunFolder, wave: int) -> pa.Table:
-    """``parent_id``, ``key`` and ``code`` (2 x fate + whether NER was asked) of a wave's candidates that have a parent."""
+    """``parent_id``, ``key`` and ``code`` (2 x fate + whether NER was asked) of a wave's candidates
+    that have a parent.
+    """
     known = pa.array([str(f) for f in FATES])
     rows = run.read("candidates", [wave], ["parent_id", "key", "fate", "ner_completion"])
     rows = rows.filter(pc.is_valid(rows["parent_id"]))
     fates = pc.index_in(rows["fate"], value_set=known)
     if fates.null_count:
         strange = rows["fate"].filter(pc.is_null(fates))[0].as_py()
-        raise InputError(f"{run.uri}: wave {wave}: a candidate has the fate {strange!r}; use the version that wrote it")
+        raise InputError(
+            f"{run.uri}: wave {wave}: a candidate has the fate {strange!r}; use the version that wrote it"
+        )
     codes = 2 * _numpy(fates) + pc.is_valid(rows["ner_completion"]).to_numpy()
     return rows.select(["parent_id", "key"]).append_column("code", pa.array(codes))
 
@@ -228,7 +266,9 @@ def _numpy(column: Any) -> Ints:
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean and sample standard deviation of a share over the ``n`` subjects that define it, in percent."""
+    """Mean and sample standard deviation of a share over the ``n`` subjects that define it, in
+    percent.
+    """
 
     n: int
     mean: float | None
@@ -240,7 +280,8 @@ def spread_by_hop(counts: Counts, survival: str) -> list[Spread]:
     hops, left = counts.visited
     out, into = (left[:, STAGES.index(stage)] for stage in SURVIVALS[survival])
     kept = counts.full & (into > 0)
-    hops, shares = hops[kept], 100 * out[kept] / into[kept]
+    hops = hops[kept]
+    shares = 100 * out[kept] / into[kept]
     n = np.bincount(hops, minlength=len(counts.cells))
     mean = np.bincount(hops, weights=shares, minlength=len(n)) / np.maximum(n, 1)
     squares = np.bincount(hops, weights=(shares - mean[hops]) ** 2, minlength=len(n))

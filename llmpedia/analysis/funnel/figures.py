@@ -1,7 +1,9 @@
-"""Figures of the funnel, from its tables' rows: of all runs together (paper, figures 6 to 10) and a set for each (11 to 31).
+"""Figures of the funnel, from its tables' rows: of all runs together (paper, figures 6 to 10) and a
+set for each (11 to 31).
 
-The paper has a set of seven figures a model; here a set of a run has the numbers of its first one, 11 to 17, and the run's name.
-What is told apart by colour is told apart by hatching or by marker and line too.
+The paper has a set of seven figures a model; here a set of a run has the numbers of its first one,
+11 to 17, and the run's name. What is told apart by colour is told apart by hatching or by marker
+and line too.
 """
 
 import math
@@ -58,7 +60,12 @@ _SURVIVALS = {
     "similarity_survival_pct": "similarity",
     "raw_to_queue_pct": "raw to queue",
 }
-_BY_HOP = {"canonical": "canonical", "ner": "NER", "similarity": "similarity", "overall": "overall (pre-NER to queue)"}
+_BY_HOP = {
+    "canonical": "canonical",
+    "ner": "NER",
+    "similarity": "similarity",
+    "overall": "overall (pre-NER to queue)",
+}
 _FATES = {
     "inserted_pct": "inserted",
     "capped_pct": "cap reached",
@@ -81,23 +88,39 @@ def funnel_figures(tables: Mapping[str, Rows]) -> "dict[str, Figure]":
 
 
 def _of_all(tables: Mapping[str, Rows], runs: list[str]) -> "dict[str, Figure | None]":
-    by_hop, coverage = tables["survival_by_hop"], tables["table_17_coverage_by_hop"]
+    by_hop = tables["survival_by_hop"]
+    coverage = tables["table_17_coverage_by_hop"]
     return {
-        "figure_06_counts": grouped_bars(tables["table_03_funnel"][:MOST_RUNS], _STEPS, "candidates (log scale)", log=True),
-        "figure_07_survival": grouped_bars(tables["table_15_survival"][:MOST_RUNS], _SURVIVALS, "survival (%)", log=False),
-        "figure_08_candidates_by_hop": _lines(by_hop, runs, ("parent_hop", "pre_ner"), "candidates before NER (log scale)"),
-        "figure_09_inserted_by_hop": _lines(coverage, runs, ("hop", "entities"), "inserted children (log scale)"),
-        "figure_10_overall_survival": _lines(by_hop, runs, ("parent_hop", "overall_pct"), "overall survival, mean (%)"),
+        "figure_06_counts": grouped_bars(
+            tables["table_03_funnel"][:MOST_RUNS], _STEPS, "candidates (log scale)", log=True
+        ),
+        "figure_07_survival": grouped_bars(
+            tables["table_15_survival"][:MOST_RUNS], _SURVIVALS, "survival (%)", log=False
+        ),
+        "figure_08_candidates_by_hop": _lines(
+            by_hop, runs, ("parent_hop", "pre_ner"), "candidates before NER (log scale)"
+        ),
+        "figure_09_inserted_by_hop": _lines(
+            coverage, runs, ("hop", "entities"), "inserted children (log scale)"
+        ),
+        "figure_10_overall_survival": _lines(
+            by_hop, runs, ("parent_hop", "overall_pct"), "overall survival, mean (%)"
+        ),
     }
 
 
 def _of_one(tables: Mapping[str, Rows], run: str) -> "dict[str, Figure | None]":
     (counts,) = tables["table_03_funnel"]
-    reasons = {stage: [row for row in tables["reject_reasons"] if row["stage"] == stage] for stage in ("ner", "similarity")}
+    reasons = {
+        stage: [row for row in tables["reject_reasons"] if row["stage"] == stage]
+        for stage in ("ner", "similarity")
+    }
     return {
         "figure_11_funnel": _funnel(counts, run),
         "figure_12_ner_rejects": _reasons(reasons["ner"], f"{run}: candidates rejected by NER"),
-        "figure_13_similarity_rejects": _reasons(reasons["similarity"], f"{run}: candidates rejected by similarity"),
+        "figure_13_similarity_rejects": _reasons(
+            reasons["similarity"], f"{run}: candidates rejected by similarity"
+        ),
         "figure_14_survival_by_hop": _bands(tables["survival_by_hop"], run),
         "figure_15_fates_by_hop": _fates(tables["fate_shares_by_hop"], run),
         "figure_16_coverage_by_hop": _coverage(tables["table_17_coverage_by_hop"], run),
@@ -110,10 +133,16 @@ def _lines(rows: Rows, runs: Sequence[str], columns: tuple[str, str], label: str
     if not rows:
         return None
     figure, (axes,) = new_figure(6.5, 3.4)
-    (x, y), log = columns, not columns[1].endswith("_pct")
+    (x, y) = columns
+    log = not columns[1].endswith("_pct")
     for number, run in enumerate(runs):
         points = [row for row in rows if row["run"] == run and (row[y] or not log)]
-        axes.plot([row[x] for row in points], [drawn_value(row[y]) for row in points], label=shown_name(run), **_style(number))
+        axes.plot(
+            [row[x] for row in points],
+            [drawn_value(row[y]) for row in points],
+            label=shown_name(run),
+            **_style(number),
+        )
     _hops(axes, "hop of the parent" if x == "parent_hop" else "hop")
     axes.set_ylabel(label)
     axes.set_yscale("log" if log else "linear")
@@ -125,7 +154,11 @@ def _lines(rows: Rows, runs: Sequence[str], columns: tuple[str, str], label: str
 
 
 def _style(number: int) -> dict[str, Any]:
-    return {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number], "linestyle": LINES[number % len(LINES)]}
+    return {
+        "color": COLOURS[number % len(COLOURS)],
+        "marker": MARKERS[number],
+        "linestyle": LINES[number % len(LINES)],
+    }
 
 
 def _hops(axes: "Axes", label: str) -> None:
@@ -139,10 +172,14 @@ def _funnel(row: Row, run: str) -> "Figure":
     """Every stage with its candidates, and what of the stage before is left."""
     figure, (axes,) = new_figure(6.5, 2.8)
     counts = [row[c] for c in _STEPS]
-    axes.barh(range(len(counts)), [n or float("nan") for n in counts], color=SHADES[0], hatch=HATCHES[0], **EDGE)
+    axes.barh(
+        range(len(counts)), [n or float("nan") for n in counts], color=SHADES[0], hatch=HATCHES[0], **EDGE
+    )
     for place, (n, before) in enumerate(zip(counts, [None, *counts], strict=False)):
         left = f" ({100 * n / before:.1f}% of the stage before)" if before else ""
-        axes.annotate(f"{n:,}{left}", (max(n, 1), place), (4, 0), textcoords="offset points", va="center", fontsize=8)
+        axes.annotate(
+            f"{n:,}{left}", (max(n, 1), place), (4, 0), textcoords="offset points", va="center", fontsize=8
+        )
     axes.set_yticks(range(len(counts)), list(_STEPS.values()))
     axes.set_ylim(len(counts) - 0.4, -0.6)
     axes.set_xscale("log")
@@ -156,10 +193,14 @@ def _reasons(rows: Rows, title: str) -> "Figure | None":
     if not rows:
         return None
     figure, (axes,) = new_figure(6.5, 1.0 + 0.35 * len(rows))
-    axes.barh(range(len(rows)), [row["candidates"] for row in rows], color=SHADES[1], hatch=HATCHES[1], **EDGE)
+    axes.barh(
+        range(len(rows)), [row["candidates"] for row in rows], color=SHADES[1], hatch=HATCHES[1], **EDGE
+    )
     for place, row in enumerate(rows):
         text = f"{row['candidates']:,} ({row['pct']:.1f}%)"
-        axes.annotate(text, (row["candidates"], place), (4, 0), textcoords="offset points", va="center", fontsize=8)
+        axes.annotate(
+            text, (row["candidates"], place), (4, 0), textcoords="offset points", va="center", fontsize=8
+        )
     axes.set_yticks(range(len(rows)), [row["reason"].replace("_", " ") for row in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlim(0, 1.25 * max(row["candidates"] for row in rows))
@@ -197,16 +238,28 @@ def _fates(rows: Rows, run: str) -> "Figure | None":
     if not rows:
         return None
     figure, (axes,) = new_figure(6.5, 3.6)
-    hops, bottom = [row["hop"] for row in rows], [0.0] * len(rows)
+    hops = [row["hop"] for row in rows]
+    bottom = [0.0] * len(rows)
     for number, (column, label) in enumerate(_FATES.items()):
         heights = [row[column] for row in rows]
         if any(heights):
-            axes.bar(hops, heights, 0.9, bottom=bottom, label=label, color=SHADES[number], hatch=HATCHES[number], **EDGE)
+            axes.bar(
+                hops,
+                heights,
+                0.9,
+                bottom=bottom,
+                label=label,
+                color=SHADES[number],
+                hatch=HATCHES[number],
+                **EDGE,
+            )
         bottom = [a + b for a, b in zip(bottom, heights, strict=True)]
     _hops(axes, "hop of the candidate")
     axes.set_ylim(0, 100)
     axes.set_ylabel("candidates (%)")
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, reverse=True, title=run, title_fontsize=9)
+    axes.legend(
+        loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, reverse=True, title=run, title_fontsize=9
+    )
     return figure
 
 
@@ -214,13 +267,18 @@ def _coverage(rows: Rows, run: str) -> "Figure | None":
     if not rows:
         return None
     figure, (axes,) = new_figure(6.5, 3.2)
-    hops, expanded = [row["hop"] for row in rows], [row["expanded"] for row in rows]
+    hops = [row["hop"] for row in rows]
+    expanded = [row["expanded"] for row in rows]
     axes.bar(hops, expanded, 0.8, label="expanded", color=SHADES[0], hatch=HATCHES[0], **EDGE)
     terminal = [row["terminal"] for row in rows]
-    axes.bar(hops, terminal, 0.8, bottom=expanded, label="terminal", color=SHADES[1], hatch=HATCHES[1], **EDGE)
+    axes.bar(
+        hops, terminal, 0.8, bottom=expanded, label="terminal", color=SHADES[1], hatch=HATCHES[1], **EDGE
+    )
     for row in rows:
         text = f"{shown(row['terminal_pct'], '')}%"
-        axes.annotate(text, (row["hop"], row["entities"]), (0, 2), textcoords="offset points", ha="center", fontsize=8)
+        axes.annotate(
+            text, (row["hop"], row["entities"]), (0, 2), textcoords="offset points", ha="center", fontsize=8
+        )
     _hops(axes, "hop")
     axes.margins(y=0.1)
     axes.yaxis.set_major_formatter("{x:,.0f}")

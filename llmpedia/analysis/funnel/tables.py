@@ -1,12 +1,14 @@
 """The sanitization funnel as group-bys over fates (paper, tables 3 and 15 to 19, figures 6 to 31).
 
-Candidates that end at a cap before NER are a line of their own: the paper's runs had no such cap. Shares are in percent; one
-with nothing to divide by is null. A candidate's ``hop`` is the child's, the parent's plus 1; ``parent_hop`` is the parent's.
+Candidates that end at a cap before NER are a line of their own: the paper's runs had no such cap.
+Shares are in percent; one with nothing to divide by is null. A candidate's ``hop`` is the child's,
+the parent's plus 1; ``parent_hop`` is the parent's.
 """
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from llmpedia.analysis.common.systems import System, run_names
 from llmpedia.analysis.funnel.counts import (
     FATES,
     SIMILARITY_DROPS,
@@ -17,7 +19,6 @@ from llmpedia.analysis.funnel.counts import (
     count,
     spread_by_hop,
 )
-from llmpedia.analysis.common.systems import System, run_names
 from llmpedia.store.run_folder import RunFolder
 from llmpedia.tables import CAP_FATES, Fate
 
@@ -55,11 +56,15 @@ _WALK = "llmpedia materialize CONFIG --run RUN"
 
 def funnel_tables(runs: Sequence[RunFolder]) -> dict[str, Rows]:
     """Name -> rows, a row a run (or a run and hop)."""
-    return _tables([count(run, name) for run, name in zip(runs, run_names([run.uri for run in runs]), strict=True)])
+    return _tables(
+        [count(run, name) for run, name in zip(runs, run_names([run.uri for run in runs]), strict=True)]
+    )
 
 
 def funnel_part(systems: Sequence[System]) -> "Part":
-    """The tables with their figures, of those that are walks; an imported encyclopedia has no candidates."""
+    """The tables with their figures, of those that are walks; an imported encyclopedia has no
+    candidates.
+    """
     from llmpedia.analysis.funnel.figures import FIGURES_OF, MOST_RUNS, funnel_figures
     from llmpedia.analysis.output.page import Part
 
@@ -69,7 +74,9 @@ def funnel_part(systems: Sequence[System]) -> "Part":
         return Part({}, [{"table": name, **row} for name in _TITLES])
     tables = _tables([count(system.run, system.name) for system in walks])
     figures = funnel_figures(tables)
-    figures_of = {table: [f for f in figures if f.startswith(prefixes)] for table, prefixes in FIGURES_OF.items()}
+    figures_of = {
+        table: [f for f in figures if f.startswith(prefixes)] for table, prefixes in FIGURES_OF.items()
+    }
     row = {"what": "table", "reason": "no run has committed what it is made of", "command": _WALK}
     missing = [{"table": name, **row} for name, rows in tables.items() if not rows]
     if undrawn := [system.run.uri for system in walks[MOST_RUNS:]]:
@@ -92,7 +99,9 @@ def _tables(counted: Sequence[Counts]) -> dict[str, Rows]:
         "reject_reasons": [row for c in counted for row in _reject_reasons(c)],
         "table_16_coverage": [_coverage(c) for c in counted],
         "table_17_coverage_by_hop": [row for c in counted for row in _coverage_by_hop(c)],
-        "table_18_aliases": [absorption_row(c.name, int((c.aliases > 0).sum()), int(c.aliases.sum())) for c in counted],
+        "table_18_aliases": [
+            absorption_row(c.name, int((c.aliases > 0).sum()), int(c.aliases.sum())) for c in counted
+        ],
         "top_absorbing_entities": [row for c in counted for row in _top_absorbing(c)],
         "table_19_queue_insert": [_queue_insert(c) for c in counted],
         "fate_shares_by_hop": [row for c in counted for row in _fate_shares_by_hop(c)],
@@ -129,7 +138,9 @@ def survival_row(name: str, f: Funnel) -> Row:
 
 
 def _survival_by_hop(c: Counts) -> Rows:
-    """Candidates of all visited subjects of a hop; survivals are of its expanded ones alone, which ``subjects`` counts."""
+    """Candidates of all visited subjects of a hop; survivals are of its expanded ones alone, which
+    ``subjects`` counts.
+    """
     spreads = {name: spread_by_hop(c, name) for name in SURVIVALS}
     hops, left = c.visited
     rows: Rows = []
@@ -139,7 +150,9 @@ def _survival_by_hop(c: Counts) -> Rows:
         for name, by_hop in spreads.items():
             found = by_hop[hop]
             shown = {"pct": found.mean, "sd": found.sd}
-            row |= {f"{name}_{k}": None if v is None else round(v, 2) for k, v in shown.items()} | {f"{name}_n": found.n}
+            row |= {f"{name}_{k}": None if v is None else round(v, 2) for k, v in shown.items()} | {
+                f"{name}_n": found.n
+            }
         rows.append(row)
     return rows
 
@@ -147,7 +160,10 @@ def _survival_by_hop(c: Counts) -> Rows:
 def _reject_reasons(c: Counts) -> Rows:
     """A row a reason, of all rejections of its stage; none for a stage that rejected nothing."""
     rejected = {fate: c.of(fate) for fate in _REASONS}
-    of_stage = {stage: sum(n for fate, n in rejected.items() if _REASONS[fate][0] == stage) for stage in ("ner", "similarity")}
+    of_stage = {
+        stage: sum(n for fate, n in rejected.items() if _REASONS[fate][0] == stage)
+        for stage in ("ner", "similarity")
+    }
     return [
         {"run": c.name, "stage": stage, "reason": reason, "candidates": n, "pct": percent(n, of_stage[stage])}
         for fate, n in rejected.items()
@@ -158,7 +174,11 @@ def _reject_reasons(c: Counts) -> Rows:
 
 def coverage_row(name: str, entities: int, expanded: int) -> Row:
     """A row of tables 16 and 17: what was filtered in and not expanded is terminal."""
-    left = {"expanded": expanded, "terminal": entities - expanded, "terminal_pct": percent(entities - expanded, entities)}
+    left = {
+        "expanded": expanded,
+        "terminal": entities - expanded,
+        "terminal_pct": percent(entities - expanded, entities),
+    }
     return {"run": name, "entities": entities, **left}
 
 
@@ -203,10 +223,12 @@ def queue_row(name: str, accepted: int, inserted: int) -> Row:
 def _queue_insert(c: Counts) -> Row:
     """Only a cap comes between acceptance and queue here.
 
-    The paper's loss is a race of workers for one key. Here such candidates meet before similarity (``wave_duplicates``, of
-    which the first to come decides), so that none is lost; ``raced_pct`` is their share had each been accepted by itself.
+    The paper's loss is a race of workers for one key. Here such candidates meet before similarity
+    (``wave_duplicates``, of which the first to come decides), so that none is lost; ``raced_pct``
+    is their share had each been accepted by itself.
     """
-    f, twice = c.funnel(), c.of(Fate.WAVE_DUPLICATE)
+    f = c.funnel()
+    twice = c.of(Fate.WAVE_DUPLICATE)
     row = queue_row(c.name, f.after_similarity, f.queued)
     loss = row.pop("loss_pct")
     raced = {"wave_duplicates": twice, "raced_pct": percent(twice, f.after_similarity + twice)}
@@ -223,16 +245,23 @@ def _fates_by_hop(c: Counts) -> Rows:
 
 
 def _fate_shares_by_hop(c: Counts) -> Rows:
-    """Each hop adds up to 100; ``before_pct``: loops and low scores, no candidates in the paper's sense."""
+    """Each hop adds up to 100; ``before_pct``: loops and low scores, no candidates in the paper's
+    sense.
+    """
     place = FATES.index
     rows: Rows = []
     for hop, cells in enumerate(c.cells):
-        whole, early, late = int(cells.sum()), cells[:, 0], cells[:, 1]
+        whole = int(cells.sum())
+        early = cells[:, 0]
+        late = cells[:, 1]
         parts = {
             "inserted": cells[place(Fate.QUEUED)].sum(),
             "capped": sum(cells[place(f)].sum() for f in CAP_FATES),
-            "similarity_rejected": sum(cells[place(f)].sum() for f in SIMILARITY_DROPS) + late[place(Fate.KNOWN)],
-            "ner_rejected": sum(cells[place(f)].sum() for f, (stage, _) in _REASONS.items() if stage == "ner"),
+            "similarity_rejected": sum(cells[place(f)].sum() for f in SIMILARITY_DROPS)
+            + late[place(Fate.KNOWN)],
+            "ner_rejected": sum(
+                cells[place(f)].sum() for f, (stage, _) in _REASONS.items() if stage == "ner"
+            ),
             "known": early[place(Fate.KNOWN)],
             "before": cells[place(Fate.SELF_OR_LOOP)].sum() + cells[place(Fate.LOW_LINK_SCORE)].sum(),
         }

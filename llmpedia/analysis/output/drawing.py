@@ -1,6 +1,8 @@
-"""What all figures share: how they are written, matplotlib's settings, colours and marks that can be told apart in grey.
+"""What all figures share: how they are written, matplotlib's settings, colours and marks that can
+be told apart in grey.
 
-The same rows give the same bytes: no date, no version, no random ids, and no settings of the user's matplotlib.
+The same rows give the same bytes: no date, no version, no random ids, and no settings of the user's
+matplotlib.
 """
 
 import math
@@ -22,10 +24,18 @@ LINES = ("-", "--", ":", "-.")
 SHADES = ("#7fb3d5", "#f3c9a5", "#b9d3a0", "#d7bfe0", "#efe0a0", "#f4f4f4", "#9aa7b1", "#d98d7a")
 EDGE: dict[str, Any] = {"edgecolor": "#222222", "linewidth": 0.4}
 HATCHES = ("", "///", "...", "xx", "--", "\\\\\\", "++", "oo")
-_LONGEST, _LONGEST_KEY = 48, 72  # characters of a name at an axis, and in a legend above
+# characters of a name at an axis, and in a legend above
+_LONGEST = 48
+_LONGEST_KEY = 72
 _DPI = 144
-FORMS: dict[str, dict[str, Any]] = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}  # and what to leave out
-_KEY, _CHARACTER, _LINE = 0.8, 0.08, 0.2  # inches that a legend's key, a character and a line of it take
+FORMS: dict[str, dict[str, Any]] = {
+    "svg": {"Date": None, "Creator": None},
+    "png": {"Software": None},
+}  # and what to leave out
+# inches that a legend's key, a character and a line of it take
+_KEY = 0.8
+_CHARACTER = 0.08
+_LINE = 0.2
 # What no XML may hold, and so no SVG.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -33,7 +43,8 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def write_figures(figures: Mapping[str, "Figure"], folder: Path) -> list[Path]:
     """Each figure as ``NAME.svg`` and ``NAME.png``; the files written.
 
-    matplotlib's font lacks some scripts: their letters are boxes in the PNG, and themselves in the SVG, whose text stays text.
+    matplotlib's font lacks some scripts: their letters are boxes in the PNG, and themselves in the
+    SVG, whose text stays text.
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
@@ -49,10 +60,18 @@ def write_figures(figures: Mapping[str, "Figure"], folder: Path) -> list[Path]:
 
 @contextmanager
 def look() -> Iterator[None]:
-    """matplotlib's own defaults for as long as we draw, whatever a matplotlibrc or the caller has set."""
+    """matplotlib's own defaults for as long as we draw, whatever a matplotlibrc or the caller has
+    set.
+    """
     from matplotlib import style
 
-    ours = {"svg.hashsalt": "llmpedia", "svg.fonttype": "none", "font.size": 9, "hatch.linewidth": 0.5, "axes.axisbelow": True}
+    ours = {
+        "svg.hashsalt": "llmpedia",
+        "svg.fonttype": "none",
+        "font.size": 9,
+        "hatch.linewidth": 0.5,
+        "axes.axisbelow": True,
+    }
     with style.context(["default", ours]):
         yield
 
@@ -75,8 +94,11 @@ def cut(text: Any, longest: int) -> str:
 
 
 def shown_name(text: Any, longest: int = _LONGEST) -> str:
-    """In one line, short, and with no dollar sign that would begin a formula. Names of a grid differ at their ends: both stay."""
-    line, half = _line(text), longest // 2
+    """In one line, short, and with no dollar sign that would begin a formula. Names of a grid
+    differ at their ends: both stay.
+    """
+    line = _line(text)
+    half = longest // 2
     short = line if len(line) <= longest else f"{line[: half - 1]}…{line[-half:]}"
     return short.replace("$", r"\$")
 
@@ -115,8 +137,12 @@ def legend(figure: "Figure", handles: Sequence[Any]) -> None:
     figure.legend(handles, names, loc="outside upper center", ncols=columns, frameon=False, handlelength=3)
 
 
-def grouped_bars(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], label: str, log: bool) -> "Figure":
-    """A cluster a column, a bar a row, which is named by its ``run``; at most eight rows can be told apart."""
+def grouped_bars(
+    rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], label: str, log: bool
+) -> "Figure":
+    """A cluster a column, a bar a row, which is named by its ``run``; at most eight rows can be
+    told apart.
+    """
     figure, (axes,) = new_figure(7.5, 3.4)
     width = 0.8 / len(rows)
     for number, row in enumerate(rows):

@@ -1,4 +1,6 @@
-"""A report's folder holds one report: ``report.json`` names its files, so that the next one into it leaves none of them over."""
+"""A report's folder holds one report: ``report.json`` names its files, so that the next one into it
+leaves none of them over.
+"""
 
 import json
 from collections.abc import Collection, Iterator
@@ -12,9 +14,11 @@ MANIFEST = "report.json"
 
 @contextmanager
 def report_folder(folder: Path, names: Collection[str]) -> Iterator[None]:
-    """Around the writing of a report's files ``names``; those of an earlier report that are not among them are removed.
+    """Around the writing of a report's files ``names``; those of an earlier report that are not
+    among them are removed.
 
-    Until all are written the manifest names both, so that a report that was ended half way is known for one.
+    Until all are written the manifest names both, so that a report that was ended half way is known
+    for one.
 
     Raises:
         InputError: the folder holds other things than a report.

@@ -1,7 +1,9 @@
-"""Tables as files: data (Parquet, CSV) and text (Markdown, LaTeX, aligned plain text) from the same rows.
+"""Tables as files: data (Parquet, CSV) and text (Markdown, LaTeX, aligned plain text) from the same
+rows.
 
-Null stays null in Parquet, is an empty cell in CSV, and "-" in text. Columns are those of all rows, in the order in which they
-first occur. Text forms show numbers as they are: whoever wants percent or fewer decimals makes them so in the rows.
+Null stays null in Parquet, is an empty cell in CSV, and "-" in text. Columns are those of all rows,
+in the order in which they first occur. Text forms show numbers as they are: whoever wants percent
+or fewer decimals makes them so in the rows.
 """
 
 import csv
@@ -31,15 +33,19 @@ _LATEX = {
 
 
 def write_tables(tables: Mapping[str, Rows], out: Path) -> list[Path]:
-    """Each table under its name in a folder, in all forms; the files written. Tables without rows make none."""
+    """Each table under its name in a folder, in all forms; the files written. Tables without rows
+    make none.
+    """
     return [path for name, rows in tables.items() for path in write_table(rows, out / name)]
 
 
 def write_table(rows: Rows, stem: Path) -> list[Path]:
-    """One table as ``stem.parquet``, ``.csv``, ``.md`` and ``.tex``; the files written: none where there are no rows.
+    """One table as ``stem.parquet``, ``.csv``, ``.md`` and ``.tex``; the files written: none where
+    there are no rows.
 
     Raises:
-        InputError: a column holds values of kinds that do not mix, or a number that is none (NaN, infinity).
+        InputError: a column holds values of kinds that do not mix, or a number that is none (NaN,
+        infinity).
     """
     if not rows:
         return []
@@ -94,7 +100,10 @@ def as_text(name: str, rows: Rows) -> str:
         width = max(map(len, header))
         return "\n".join([name, *(f"  {k:<{width}}  {v}" for k, v in zip(header, body[0], strict=True)), ""])
     widths = [max(map(len, column)) for column in zip(header, *body, strict=True)]
-    lines = ("  " + "  ".join(v.ljust(w) for v, w in zip(line, widths, strict=True)).rstrip() for line in (header, *body))
+    lines = (
+        "  " + "  ".join(v.ljust(w) for v, w in zip(line, widths, strict=True)).rstrip()
+        for line in (header, *body)
+    )
     return "\n".join([name, *lines, ""])
 
 
@@ -122,7 +131,10 @@ def _lines(rows: Rows) -> list[list[str]]:
 def _text_columns(rows: Rows) -> list[bool]:
     """For each column, whether it holds anything but numbers."""
     columns = columns_of(rows)
-    return [any(not isinstance(row.get(c), int | float | None) or isinstance(row.get(c), bool) for row in rows) for c in columns]
+    return [
+        any(not isinstance(row.get(c), int | float | None) or isinstance(row.get(c), bool) for row in rows)
+        for c in columns
+    ]
 
 
 def _markdown(text: str) -> str:
@@ -137,7 +149,9 @@ def _check(rows: Rows, name: str) -> None:
     for number, row in enumerate(rows, 1):
         for column, value in row.items():
             if isinstance(value, float) and not math.isfinite(value):
-                raise InputError(f"table {name}, row {number}: {column} = {value}; must be a finite number, or null if unknown")
+                raise InputError(
+                    f"table {name}, row {number}: {column} = {value}; must be a finite number, or null if unknown"
+                )
 
 
 def _write_parquet(rows: Rows, path: Path, name: str) -> None:
@@ -149,12 +163,16 @@ def _write_parquet(rows: Rows, path: Path, name: str) -> None:
         try:
             arrays[column] = pa.array([row.get(column) for row in rows])
         except (pa.ArrowInvalid, pa.ArrowTypeError) as e:
-            raise InputError(f"table {name}: column {column} mixes kinds of values ({e}); give all its rows one kind") from e
+            raise InputError(
+                f"table {name}: column {column} mixes kinds of values ({e}); give all its rows one kind"
+            ) from e
     pq.write_table(pa.table(arrays), path)
 
 
 def _write_csv(rows: Rows, path: Path) -> None:
-    """Lists as JSON, since a cell holds one value; Python's own form of a number, which loses nothing."""
+    """Lists as JSON, since a cell holds one value; Python's own form of a number, which loses
+    nothing.
+    """
     columns = columns_of(rows)
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")

@@ -1,6 +1,8 @@
-"""One HTML page of a report: sections with their tables and figures, links to the data beside it, and what is missing.
+"""One HTML page of a report: sections with their tables and figures, links to the data beside it,
+and what is missing.
 
-The page refers to the files beside it and to nothing else; it runs no script. Light or dark as the reader has it.
+The page refers to the files beside it and to nothing else; it runs no script. Light or dark as the
+reader has it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,11 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from llmpedia.analysis.output import drawing
-from llmpedia.analysis.output import formats
+from llmpedia.analysis.output import drawing, formats
 from llmpedia.analysis.output.drawing import write_figures
-from llmpedia.analysis.output.formats import columns_of, shown, write_tables
 from llmpedia.analysis.output.folder import MANIFEST, report_folder
+from llmpedia.analysis.output.formats import columns_of, shown, write_tables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,7 +25,8 @@ Rows = list[Row]
 
 _LONG = 40  # rows from which on a table is folded
 _MANY = 4  # figures of one table from which on all but the first ones are folded
-_MISSING, _INDEX = "missing", "index.html"
+_MISSING = "missing"
+_INDEX = "index.html"
 _STYLE = Path(__file__).with_name("page.css")
 
 
@@ -32,9 +34,10 @@ _STYLE = Path(__file__).with_name("page.css")
 class Part:
     """What one analysis adds to a report.
 
-    ``tables``: name -> rows; ``missing``: a row for each table, column or figure that is not there, with ``table, what, reason``
-    and, where one would make it, ``command``. ``titles``: table -> heading. ``figures``: name -> figure; ``figures_of``: table ->
-    names of the figures that are shown above it. ``title``: of the part, where a report has several.
+    ``tables``: name -> rows; ``missing``: a row for each table, column or figure that is not there,
+    with ``table, what, reason`` and, where one would make it, ``command``. ``titles``: table ->
+    heading. ``figures``: name -> figure; ``figures_of``: table -> names of the figures that are
+    shown above it. ``title``: of the part, where a report has several.
     """
 
     tables: Mapping[str, Rows]
@@ -46,7 +49,8 @@ class Part:
 
 
 def write_report(title: str, about: str, parts: Sequence[Part], folder: Path) -> list[Path]:
-    """Each table as Parquet, CSV, Markdown and LaTeX, each figure as SVG and PNG, and ``index.html``; the files written.
+    """Each table as Parquet, CSV, Markdown and LaTeX, each figure as SVG and PNG, and
+    ``index.html``; the files written.
 
     Raises:
         InputError: the folder holds other things than a report.
@@ -56,7 +60,10 @@ def write_report(title: str, about: str, parts: Sequence[Part], folder: Path) ->
     figures = {name: figure for part in parts for name, figure in part.figures.items()}
     whole = {**tables, **({_MISSING: missing} if missing else {})}
     names = [
-        f"{name}.{form}" for made, forms in ((whole, formats.FORMS), (figures, drawing.FORMS)) for name in made for form in forms
+        f"{name}.{form}"
+        for made, forms in ((whole, formats.FORMS), (figures, drawing.FORMS))
+        for name in made
+        for form in forms
     ]
     with report_folder(folder, [*names, _INDEX]):
         paths = [*write_tables(whole, folder), *write_figures(figures, folder), folder / _INDEX]
@@ -106,11 +113,15 @@ def _part(part: Part) -> str:
 
 def _section(part: Part, name: str, rows: Rows) -> str:
     title = escape(part.titles.get(name, name))
-    links = " · ".join(f'<a href="{quote(name)}.{form}">{form}</a>' for form in ("csv", "parquet", "md", "tex"))
+    links = " · ".join(
+        f'<a href="{quote(name)}.{form}">{form}</a>' for form in ("csv", "parquet", "md", "tex")
+    )
     drawn = _figures([figure for figure in part.figures_of.get(name, ()) if figure in part.figures], title)
     level = "h3" if part.title else "h2"
     heading = f"<{level}>{title}</{level}>"
-    return f'<section id="{_anchor(name)}">{heading}{drawn}{_folded(rows)}<p class="files">{links}</p></section>'
+    return (
+        f'<section id="{_anchor(name)}">{heading}{drawn}{_folded(rows)}<p class="files">{links}</p></section>'
+    )
 
 
 def _figures(names: Sequence[str], title: str) -> str:
@@ -120,8 +131,11 @@ def _figures(names: Sequence[str], title: str) -> str:
         f'{escape(name.replace("_", " "))}" loading="lazy"></a></figure>'
         for name in names
     ]
-    first, others = each[:_MANY], each[_MANY:]
-    folded = f"<details><summary>{len(others)} more figures</summary>{_grid(others)}</details>" if others else ""
+    first = each[:_MANY]
+    others = each[_MANY:]
+    folded = (
+        f"<details><summary>{len(others)} more figures</summary>{_grid(others)}</details>" if others else ""
+    )
     return _grid(first) + folded
 
 
@@ -147,8 +161,12 @@ def _anchor(name: str) -> str:
 
 def _table(rows: Rows) -> str:
     columns = columns_of(rows)
-    head = "".join(f'<th scope="col"{_kind(_numbers(rows, c))}>{escape(c.replace("_", " "))}</th>' for c in columns)
-    body = "\n".join(f"<tr>{''.join(_cell(row.get(column), column) for column in columns)}</tr>" for row in rows)
+    head = "".join(
+        f'<th scope="col"{_kind(_numbers(rows, c))}>{escape(c.replace("_", " "))}</th>' for c in columns
+    )
+    body = "\n".join(
+        f"<tr>{''.join(_cell(row.get(column), column) for column in columns)}</tr>" for row in rows
+    )
     # A region that scrolls must be reachable by keyboard.
     return f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>'
 

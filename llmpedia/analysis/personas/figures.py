@@ -1,4 +1,6 @@
-"""Framing by persona as figures. A persona is told by its marker and by whether it is filled, so that all can be read in grey."""
+"""Framing by persona as figures. A persona is told by its marker and by whether it is filled, so
+that all can be read in grey.
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,8 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 Rows = list[Row]
 
-_MOST_EFFECTS, _MOST_TOPICS = 60, 6
+_MOST_EFFECTS = 60
+_MOST_TOPICS = 6
 _NAMED = 26  # characters of a model or topic
 
 
@@ -30,7 +33,12 @@ def _marks(personas: list[str]) -> dict[str, dict[str, Any]]:
     for n, persona in enumerate(personas):
         colour = COLOURS[n % len(COLOURS)]
         face = "white" if n % 2 else colour
-        marks[persona] = {"marker": MARKERS[n % len(MARKERS)], "color": colour, "markerfacecolor": face, "linestyle": "none"}
+        marks[persona] = {
+            "marker": MARKERS[n % len(MARKERS)],
+            "color": colour,
+            "markerfacecolor": face,
+            "linestyle": "none",
+        }
     return marks
 
 
@@ -57,10 +65,18 @@ def _panel(axes: "Axes", rows: Rows, dimensions: list[str], marks: dict[str, dic
     places = {name: n for n, name in enumerate(dimensions)}
     for row in rows:
         values = [row[persona] for persona in marks if row.get(persona) is not None]
-        axes.plot([min(values), max(values)], [places[row["dimension"]]] * 2, color="#aaaaaa", linewidth=1, zorder=1)
+        axes.plot(
+            [min(values), max(values)], [places[row["dimension"]]] * 2, color="#aaaaaa", linewidth=1, zorder=1
+        )
     for persona, mark in marks.items():
         values = [drawn_value(row.get(persona)) for row in rows]
-        axes.plot(values, [places[row["dimension"]] for row in rows], label=shown_name(persona), markersize=5, **mark)
+        axes.plot(
+            values,
+            [places[row["dimension"]] for row in rows],
+            label=shown_name(persona),
+            markersize=5,
+            **mark,
+        )
     axes.set_ylim(len(dimensions) - 0.4, -0.6)
     axes.set_xlim(left=0)
     axes.set_xlabel("hits per 1,000 tokens")
@@ -68,7 +84,9 @@ def _panel(axes: "Axes", rows: Rows, dimensions: list[str], marks: dict[str, dic
 
 
 def _effects(rows: Rows) -> "Figure":
-    """The difference of each effect with its interval, marked by the persona that has more; beyond 60, it is said so."""
+    """The difference of each effect with its interval, marked by the persona that has more; beyond
+    60, it is said so.
+    """
     shown = rows[:_MOST_EFFECTS]
     figure, (axes,) = new_figure(8.5, 1.6 + 0.22 * len(shown))
     marks = _marks(sorted({row[end] for row in rows for end in ("higher", "lower")}))
@@ -77,8 +95,17 @@ def _effects(rows: Rows) -> "Figure":
     for persona, mark in marks.items():
         of = [(row["abs_delta"], place) for place, row in enumerate(shown) if row["higher"] == persona]
         if of:
-            axes.plot([x for x, _ in of], [y for _, y in of], label=f"more under {shown_name(persona)}", markersize=5, **mark)
-    names = [f"{cut(r['topic'], _NAMED)} · {cut(r['model'], _NAMED)} · {r['dimension']}, than {r['lower']}" for r in shown]
+            axes.plot(
+                [x for x, _ in of],
+                [y for _, y in of],
+                label=f"more under {shown_name(persona)}",
+                markersize=5,
+                **mark,
+            )
+    names = [
+        f"{cut(r['topic'], _NAMED)} · {cut(r['model'], _NAMED)} · {r['dimension']}, than {r['lower']}"
+        for r in shown
+    ]
     axes.set_yticks(range(len(shown)), [name.replace("$", r"\$") for name in names], fontsize=7)
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.axvline(0, color="#222222", linewidth=0.8)

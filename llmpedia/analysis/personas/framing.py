@@ -1,7 +1,8 @@
-"""How often articles use the words of 24 framing dimensions (LLMpedia paper, appendix M): word lists, no model, no judge.
+"""How often articles use the words of 24 framing dimensions (LLMpedia paper, appendix M): word
+lists, no model, no judge.
 
-The same text gives the same counts, to the bit. Rates are whole millionths of a hit per 1,000 tokens, so that sums and ties of
-rates are exact in whatever order they are taken.
+The same text gives the same counts, to the bit. Rates are whole millionths of a hit per 1,000
+tokens, so that sums and ties of rates are exact in whatever order they are taken.
 """
 
 import html
@@ -23,7 +24,8 @@ UNIT = 1_000_000
 _LEXICONS = Path(__file__).with_name("lexicons.json")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.S)
 _BRACES = re.compile(r"\{\{|\}\}")
-# The confidence that calibrated prompting asks for, in a link or behind it; "Apollo (1)" keeps its number.
+# The confidence that calibrated prompting asks for, in a link or behind it; "Apollo (1)" keeps its
+# number.
 _CONFIDENCE = r"\s?\(\s*(?:0?[.,]\d{1,3}|1[.,]0{1,3}|\d{1,3}\s*%)\s*\)"
 _LINK = re.compile(rf"\[\[([^\[\]]*)\]\](?:{_CONFIDENCE})?")
 _SCORE = re.compile(rf"{_CONFIDENCE}\s*$")
@@ -43,9 +45,11 @@ class Lexicon:
 
 @dataclass(frozen=True)
 class Topic:
-    """A root topic. ``group``: of the dimensions made for it, if any. ``contested``: null where the paper does not say.
+    """A root topic. ``group``: of the dimensions made for it, if any. ``contested``: null where the
+    paper does not say.
 
-    ``family``: the analysis whose tests are corrected together. ``config``: the file whose grid makes its runs.
+    ``family``: the analysis whose tests are corrected together. ``config``: the file whose grid
+    makes its runs.
     """
 
     name: str
@@ -59,12 +63,16 @@ class Lexicons:
     """The dimensions in the paper's order, and what is known of topics."""
 
     def __init__(self, data: dict[str, Any]) -> None:
-        self.dimensions = tuple(Lexicon(name, d["group"], tuple(d["words"])) for name, d in data["dimensions"].items())
+        self.dimensions = tuple(
+            Lexicon(name, d["group"], tuple(d["words"])) for name, d in data["dimensions"].items()
+        )
         self._topics = [(tuple(map(canonical_key, t["names"])), t) for t in data["topics"]]
         self._groups = {t["group"] for _, t in self._topics if t["group"]}
 
     def topic(self, name: str) -> Topic:
-        """What is known of a topic, by any form of its name; an unknown one is in the extended family."""
+        """What is known of a topic, by any form of its name; an unknown one is in the extended
+        family.
+        """
         key = canonical_key(name)
         for keys, known in self._topics:
             if key in keys:
@@ -90,7 +98,9 @@ class Lexicons:
         return next(str(topic.config) for topic in topics if self.actors(topic))
 
     def relevant(self, topic: Topic) -> list[int]:
-        """Places of the dimensions that speak to a topic: all but those that were made for another one."""
+        """Places of the dimensions that speak to a topic: all but those that were made for another
+        one.
+        """
         others = self._groups - {topic.group}
         return [n for n, d in enumerate(self.dimensions) if d.group not in others]
 
@@ -101,10 +111,12 @@ def load_lexicons() -> Lexicons:
 
 
 def stripped(wikitext: str) -> str:
-    """Wikitext as the paper prepares it (section M.1), line ends kept: comments, templates and tags go, links are as displayed.
+    """Wikitext as the paper prepares it (section M.1), line ends kept: comments, templates and tags
+    go, links are as displayed.
 
-    All else stays: headings, captions, category names, cells of tables. Two things the paper does not speak of: entities
-    (``&nbsp;``) become what they stand for, and the confidence that calibrated prompting puts to a link goes.
+    All else stays: headings, captions, category names, cells of tables. Two things the paper does
+    not speak of: entities (``&nbsp;``) become what they stand for, and the confidence that
+    calibrated prompting puts to a link goes.
     """
     text = _without_templates(_COMMENT.sub(" ", wikitext))
     found = 1
@@ -125,7 +137,8 @@ def _without_templates(text: str) -> str:
             while spans and spans[-1][0] > start:
                 spans.pop()
             spans.append((start, brace.end()))
-    out, at = [], 0
+    out = []
+    at = 0
     for start, end in spans:
         out.append(text[at:start])
         at = end
@@ -144,7 +157,9 @@ def prose(wikitext: str) -> str:
 
 
 def tokens_of(text: str) -> list[str]:
-    """Runs of Unicode letters and digits, in lower case; a hyphen, an apostrophe or an underscore parts words."""
+    """Runs of Unicode letters and digits, in lower case; a hyphen, an apostrophe or an underscore
+    parts words.
+    """
     return _TOKEN.findall(unicodedata.normalize("NFC", text).lower())
 
 
@@ -171,14 +186,17 @@ class Words:
     def hits(self, entry: str) -> int:
         """How often an entry of a word list stands in it.
 
-        A single word is a whole token. What the tokenizer parts (a phrase, "sit-in") is sought as a substring of the joined
-        tokens that begins with a token: "sit-in", "sit in" and "sit-ins" are found, "transit in" is not.
+        A single word is a whole token. What the tokenizer parts (a phrase, "sit-in") is sought as a
+        substring of the joined tokens that begins with a token: "sit-in", "sit in" and "sit-ins"
+        are found, "transit in" is not.
         """
         parts = tokens_of(entry)
         return self.counts[parts[0]] if len(parts) == 1 else self._joined.count(" " + " ".join(parts))
 
     def rate(self, entries: Iterable[str]) -> int:
-        """Hits of all the entries per 1,000 tokens, in :data:`UNIT`; only for an article that has words."""
+        """Hits of all the entries per 1,000 tokens, in :data:`UNIT`; only for an article that has
+        words.
+        """
         return rate_of(sum(map(self.hits, entries)), len(self.tokens))
 
 

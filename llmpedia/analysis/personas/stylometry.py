@@ -1,6 +1,8 @@
-"""Six measures of how two articles on one subject are alike in structure and style (LLMpedia paper, section M.1).
+"""Six measures of how two articles on one subject are alike in structure and style (LLMpedia paper,
+section M.1).
 
-Counts and sets only, no model. What is not defined (the outline of a text without headings) is None, never a number.
+Counts and sets only, no model. What is not defined (the outline of a text without headings) is
+None, never a number.
 """
 
 import json
@@ -39,8 +41,9 @@ def load_style_words() -> StyleWords:
 class Style:
     """What one article brings to the comparison.
 
-    ``outline``: its section headings, each as its tokens; ``grams``: its runs of 1, 2 and 3 tokens; ``function``: how often each
-    function word stands in it; ``sentence_length``: tokens a sentence; ``sentiment``: praise less blame per 1,000 tokens, a rate.
+    ``outline``: its section headings, each as its tokens; ``grams``: its runs of 1, 2 and 3 tokens;
+    ``function``: how often each function word stands in it; ``sentence_length``: tokens a sentence;
+    ``sentiment``: praise less blame per 1,000 tokens, a rate.
     """
 
     outline: frozenset[tuple[str, ...]]
@@ -84,15 +87,23 @@ def cosine(a: Sequence[int], b: Sequence[int]) -> float | None:
 
 
 def style_row(a: Sequence[Style], b: Sequence[Style]) -> Row:
-    """Means over pairs of articles on the same subjects. ``outlines``: pairs of which one at least has section headings."""
+    """Means over pairs of articles on the same subjects. ``outlines``: pairs of which one at least
+    has section headings.
+    """
     pairs = list(zip(a, b, strict=True))
     outlines = [jaccard(x.outline, y.outline) for x, y in pairs]
     row: Row = {"outlines": sum(value is not None for value in outlines), "outline_jaccard": mean(outlines)}
     row |= {f"jaccard_{n + 1}": mean(jaccard(x.grams[n], y.grams[n]) for x, y in pairs) for n in range(3)}
     row["function_word_cosine"] = mean(cosine(x.function, y.function) for x, y in pairs)
     for column in ("sentence_length", "type_token_ratio"):
-        row |= {f"{column}_{side}": mean(getattr(s, column) for s in styles) for side, styles in (("a", a), ("b", b))}
-    return row | {f"sentiment_{side}": shown_rate(sum(s.sentiment for s in x), len(x)) for side, x in (("a", a), ("b", b))}
+        row |= {
+            f"{column}_{side}": mean(getattr(s, column) for s in styles)
+            for side, styles in (("a", a), ("b", b))
+        }
+    return row | {
+        f"sentiment_{side}": shown_rate(sum(s.sentiment for s in x), len(x))
+        for side, x in (("a", a), ("b", b))
+    }
 
 
 def mean(values: Iterable[float | None]) -> float | None:

@@ -1,6 +1,8 @@
-"""Personas as tables 21 to 28 of the LLMpedia paper (appendix M), with every test and every article's rates beside them.
+"""Personas as tables 21 to 28 of the LLMpedia paper (appendix M), with every test and every
+article's rates beside them.
 
-Tables that list what is significant have no rows where nothing is; it is then said among what is missing, with the reason.
+Tables that list what is significant have no rows where nothing is; it is then said among what is
+missing, with the reason.
 """
 
 from collections import defaultdict
@@ -8,17 +10,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from llmpedia.analysis.personas.framing import UNIT, Lexicons, load_lexicons, rate_of, shown_rate
 from llmpedia.analysis.output.page import Part
 from llmpedia.analysis.personas.figures import persona_figures
-from llmpedia.analysis.personas.tests import ALPHA, Cell, Scored, cells_of, framing_tests, grid_command, grouped
+from llmpedia.analysis.personas.framing import UNIT, Lexicons, load_lexicons, rate_of, shown_rate
 from llmpedia.analysis.personas.stylometry import style_row
+from llmpedia.analysis.personas.tests import (
+    ALPHA,
+    Cell,
+    Scored,
+    cells_of,
+    framing_tests,
+    grid_command,
+    grouped,
+)
 from llmpedia.store.run_folder import RunFolder
 
 Row = dict[str, Any]
 Rows = list[Row]
 
-PRIMARY, EXTENDED = "primary", "extended"
+PRIMARY = "primary"
+EXTENDED = "extended"
 LEAST_DELTA = 1.0
 """Hits per 1,000 tokens from which on table 23 lists an effect."""
 _AGNOSTIC = "topic_agnostic"
@@ -49,17 +60,23 @@ def personas_part(runs: Sequence[RunFolder], audits: Sequence[RunFolder]) -> Par
     tables = {
         "table_21_vocabulary": _vocabulary(lexicons, agnostic=False),
         "table_22_framing": _framing(cells, lexicons),
-        "table_23_significant": _effects([t for t in tests if t["family"] == PRIMARY and _listed(t)], lexicons),
+        "table_23_significant": _effects(
+            [t for t in tests if t["family"] == PRIMARY and _listed(t)], lexicons
+        ),
         "table_24_actors": _actors(cells, lexicons),
         "table_25_style": _style(cells),
         "table_26_topic_agnostic_vocabulary": _vocabulary(lexicons, agnostic=True),
-        "table_27_extended": _effects([t for t in tests if t["family"] == EXTENDED and t["significant"]], lexicons),
+        "table_27_extended": _effects(
+            [t for t in tests if t["family"] == EXTENDED and t["significant"]], lexicons
+        ),
         "table_28_topics": _topics(cells, tests),
         "persona_cells": [_sample(cell) for cell in cells],
         "persona_tests": tests,
         "persona_articles": [row for cell in cells for row in _articles(cell, lexicons)],
     }
-    figures = persona_figures(tables["table_22_framing"], _effects([t for t in tests if t["significant"]], lexicons))
+    figures = persona_figures(
+        tables["table_22_framing"], _effects([t for t in tests if t["significant"]], lexicons)
+    )
     shown_above = {"table_22_framing": ("persona_hits",), "table_28_topics": ("persona_effects",)}
     other = {"command": "llmpedia materialize CONFIG --run OTHER_RUN --set run.persona=OTHER_PERSONA"}
     absent = [*missing, *(other | row for row in without), *_absent(tables, cells, lexicons)]
@@ -101,11 +118,21 @@ def _framing(cells: Sequence[Cell], lexicons: Lexicons) -> Rows:
     for topic, of in _by_topic(cells).items():
         articles = _pooled(of)
         for place in lexicons.relevant(of[0].topic):
-            rates = {persona: sum(a.rates[place] for a in written) / len(written) for persona, written in articles.items()}
+            rates = {
+                persona: sum(a.rates[place] for a in written) / len(written)
+                for persona, written in articles.items()
+            }
             dimension = lexicons.dimensions[place]
-            row = {"family": of[0].topic.family, "topic": topic, "dimension": dimension.name, "models": len(of)}
+            row = {
+                "family": of[0].topic.family,
+                "topic": topic,
+                "dimension": dimension.name,
+                "models": len(of),
+            }
             shown = {persona: round(rate / UNIT, 4) for persona, rate in rates.items()}
-            rows.append({**row, "articles": sum(map(len, articles.values())), **shown, "highest": _highest(rates)})
+            rows.append(
+                {**row, "articles": sum(map(len, articles.values())), **shown, "highest": _highest(rates)}
+            )
     return rows
 
 
@@ -118,14 +145,22 @@ def _highest(values: Mapping[str, float]) -> str | None:
 def _effects(tests: Rows, lexicons: Lexicons) -> Rows:
     """Within a topic by size of the effect."""
     tests = sorted(
-        tests, key=lambda t: (lexicons.place(t["topic"]), -abs(t["delta"]), t["dimension"], t["model"], t["persona_a"])
+        tests,
+        key=lambda t: (
+            lexicons.place(t["topic"]),
+            -abs(t["delta"]),
+            t["dimension"],
+            t["model"],
+            t["persona_a"],
+        ),
     )
     return [_effect(test) for test in tests]
 
 
 def _effect(test: Row) -> Row:
     up = test["delta"] > 0 or (test["delta"] == 0 and test["rank_biserial"] > 0)
-    low, high = test["delta_low"], test["delta_high"]
+    low = test["delta_low"]
+    high = test["delta_high"]
     return {
         "topic": test["topic"],
         "model": test["model"],
@@ -144,7 +179,8 @@ def _effect(test: Row) -> Row:
 
 
 def _actors(cells: Sequence[Cell], lexicons: Lexicons) -> Rows:
-    """Each word of the lists of actors: hits over tokens of all articles of a persona, models pooled; by spread.
+    """Each word of the lists of actors: hits over tokens of all articles of a persona, models
+    pooled; by spread.
 
     ``hits_per_1000``: of the persona that has most. Words that stand in no article are left out.
     """
@@ -154,20 +190,37 @@ def _actors(cells: Sequence[Cell], lexicons: Lexicons) -> Rows:
         tokens = {persona: sum(len(a.words.tokens) for a in written) for persona, written in articles.items()}
         for lexicon in lexicons.actors(of[0].topic):
             for actor in lexicon.words:
-                hits = {persona: sum(a.words.hits(actor) for a in written) for persona, written in articles.items()}
+                hits = {
+                    persona: sum(a.words.hits(actor) for a in written)
+                    for persona, written in articles.items()
+                }
                 rates = {persona: rate_of(hits[persona], tokens[persona]) for persona in articles}
                 if any(hits.values()):
                     category = lexicon.name.removeprefix("actors_")
                     rows.append(
-                        {"topic": topic, "actor": actor, "category": category, **_spread(rates), "hits": sum(hits.values())}
+                        {
+                            "topic": topic,
+                            "actor": actor,
+                            "category": category,
+                            **_spread(rates),
+                            "hits": sum(hits.values()),
+                        }
                     )
-    return sorted(rows, key=lambda row: (lexicons.place(row["topic"]), -row["spread"], row["category"], row["actor"]))
+    return sorted(
+        rows, key=lambda row: (lexicons.place(row["topic"]), -row["spread"], row["category"], row["actor"])
+    )
 
 
 def _spread(rates: Mapping[str, int]) -> Row:
-    most, least = max(rates.values()), min(rates.values())
+    most = max(rates.values())
+    least = min(rates.values())
     each = {persona: shown_rate(rate) for persona, rate in rates.items()}
-    return {"highest": _highest(rates), "spread": shown_rate(most - least), "hits_per_1000": shown_rate(most), **each}
+    return {
+        "highest": _highest(rates),
+        "spread": shown_rate(most - least),
+        "hits_per_1000": shown_rate(most),
+        **each,
+    }
 
 
 def _style(cells: Sequence[Cell]) -> Rows:
@@ -176,19 +229,36 @@ def _style(cells: Sequence[Cell]) -> Rows:
         styles = {persona: [a.style for a in written] for persona, written in cell.articles.items()}
         for a, b in combinations(cell.personas, 2):
             rows.append(
-                {**cell.names, "persona_a": a, "persona_b": b, "n": len(cell.subjects), **style_row(styles[a], styles[b])}
+                {
+                    **cell.names,
+                    "persona_a": a,
+                    "persona_b": b,
+                    "n": len(cell.subjects),
+                    **style_row(styles[a], styles[b]),
+                }
             )
     return rows
 
 
 def _topics(cells: Sequence[Cell], tests: Rows) -> Rows:
-    """``significant``: all tests that are; ``listed``: as table 23 counts them, with the largest of these."""
+    """``significant``: all tests that are; ``listed``: as table 23 counts them, with the largest of
+    these.
+    """
     rows: Rows = []
     for topic, of in _by_topic(cells).items():
         made = [t for t in tests if t["topic"] == topic]
         listed = [t for t in made if _listed(t)]
-        row = {"family": of[0].topic.family, "topic": topic, "contested": of[0].topic.contested, "models": len(of)}
-        counts = {"tests": len(made), "significant": sum(t["significant"] for t in made), "listed": len(listed)}
+        row = {
+            "family": of[0].topic.family,
+            "topic": topic,
+            "contested": of[0].topic.contested,
+            "models": len(of),
+        }
+        counts = {
+            "tests": len(made),
+            "significant": sum(t["significant"] for t in made),
+            "listed": len(listed),
+        }
         rows.append({**row, **counts, "max_abs_delta": max((abs(t["delta"]) for t in listed), default=None)})
     return rows
 
@@ -212,7 +282,10 @@ def _articles(cell: Cell, lexicons: Lexicons) -> Rows:
             "subject": subject,
             "persona": persona,
             "tokens": len(cell.articles[persona][n].words.tokens),
-            **{name: shown_rate(rate) for name, rate in zip(names, cell.articles[persona][n].rates, strict=True)},
+            **{
+                name: shown_rate(rate)
+                for name, rate in zip(names, cell.articles[persona][n].rates, strict=True)
+            },
         }
         for n, subject in enumerate(cell.subjects)
         for persona in cell.personas
@@ -223,8 +296,11 @@ def _nothing(lexicons: Lexicons, without: Rows) -> Rows:
     """Nothing can be compared: one row for all tables, with the reason."""
     told = [f"{row['what']}: {row['reason']}" for row in without]
     reason = "; ".join(told[:_TOLD]) + (f"; and {len(told) - _TOLD} more" if len(told) > _TOLD else "")
-    command = next((row["command"] for row in without if "command" in row), grid_command(lexicons.config(PRIMARY)))
-    actors, extended = grid_command(lexicons.actors_config()), grid_command(lexicons.config(EXTENDED))
+    command = next(
+        (row["command"] for row in without if "command" in row), grid_command(lexicons.config(PRIMARY))
+    )
+    actors = grid_command(lexicons.actors_config())
+    extended = grid_command(lexicons.config(EXTENDED))
     names = ", ".join(name for name in _TITLES if name.startswith("table_"))
     commands = "; ".join(dict.fromkeys((command, actors, extended)))
     return [{"table": "personas", "what": names, "reason": reason or "no run was given", "command": commands}]
@@ -240,7 +316,9 @@ def _absent(tables: Mapping[str, Rows], cells: Sequence[Cell], lexicons: Lexicon
     if not tables["table_24_actors"]:
         rows.append(_no_actors(cells, lexicons))
     if not any(t["significant"] for t in tests):
-        rows.append({"table": "table_28_topics", "what": "figure persona_effects", "reason": "no test is significant"})
+        rows.append(
+            {"table": "table_28_topics", "what": "figure persona_effects", "reason": "no test is significant"}
+        )
     return rows
 
 
@@ -249,7 +327,11 @@ def _no_effects(name: str, family: str, tests: Rows, lexicons: Lexicons) -> Row:
     if not tests:
         reason = f"no topic of the {family} family has two personas"
         return row | {"reason": reason, "command": grid_command(lexicons.config(family))}
-    where = f" on a relevant dimension with a difference of {LEAST_DELTA:g} hit or more" if family == PRIMARY else ""
+    where = (
+        f" on a relevant dimension with a difference of {LEAST_DELTA:g} hit or more"
+        if family == PRIMARY
+        else ""
+    )
     return row | {"reason": f"none of {len(tests)} tests is significant at {ALPHA:g}/{len(tests)}{where}"}
 
 
@@ -257,4 +339,7 @@ def _no_actors(cells: Sequence[Cell], lexicons: Lexicons) -> Row:
     row = {"table": "table_24_actors", "what": "all"}
     if any(lexicons.actors(cell.topic) for cell in cells):
         return row | {"reason": "no actor of the lists stands in an article compared"}
-    return row | {"reason": "no topic compared has a list of actors", "command": grid_command(lexicons.actors_config())}
+    return row | {
+        "reason": "no topic compared has a list of actors",
+        "command": grid_command(lexicons.actors_config()),
+    }

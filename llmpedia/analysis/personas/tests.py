@@ -1,7 +1,9 @@
-"""Articles on the same subjects under different personas, and whether their framing differs (LLMpedia paper, appendix M).
+"""Articles on the same subjects under different personas, and whether their framing differs
+(LLMpedia paper, appendix M).
 
-A cell is what one model wrote on one topic: its runs differ in the persona and in nothing that shapes an article. Whatever the
-order in which runs are given and rows are read, the same subjects are drawn and the same numbers come out.
+A cell is what one model wrote on one topic: its runs differ in the persona and in nothing that
+shapes an article. Whatever the order in which runs are given and rows are read, the same subjects
+are drawn and the same numbers come out.
 """
 
 import math
@@ -26,9 +28,13 @@ Rows = list[Row]
 Subjects = dict[str, tuple[int, int]]
 """Canonical key of a subject with an article -> (wave, subject_id)."""
 
-SUBJECTS, SEED, ALPHA = 30, 42, 0.05
+SUBJECTS = 30
+SEED = 42
+ALPHA = 0.05
 _RESAMPLES = 10_000
-_LARGEST_EXACT, _LARGEST_PERMUTED = 50, 13  # pairs; the bounds of scipy's own choice
+# pairs; the bounds of scipy's own choice
+_LARGEST_EXACT = 50
+_LARGEST_PERMUTED = 13
 _DIGITS = 12  # of a p value: what is beyond may differ between builds of the mathematical library
 
 
@@ -43,7 +49,9 @@ class Setting:
     reasoning: str
 
     def label(self, others: Sequence["Setting"]) -> str:
-        """The model, with the settings by which it is told apart from others of the same model and topic."""
+        """The model, with the settings by which it is told apart from others of the same model and
+        topic.
+        """
         same = [s for s in others if (s.model, s.topic) == (self.model, self.topic)]
         told = {
             "prompting": self.prompting,
@@ -56,7 +64,9 @@ class Setting:
 
 @dataclass(frozen=True)
 class Scored:
-    """An article's words, its rate of each dimension (in millionths of a hit per 1,000 tokens) and its style."""
+    """An article's words, its rate of each dimension (in millionths of a hit per 1,000 tokens) and
+    its style.
+    """
 
     words: Words
     rates: tuple[int, ...]
@@ -65,10 +75,11 @@ class Scored:
 
 @dataclass(frozen=True)
 class Cell:
-    """One model on one topic. ``articles``: persona -> its articles on ``subjects`` (canonical keys), in their order.
+    """One model on one topic. ``articles``: persona -> its articles on ``subjects`` (canonical
+    keys), in their order.
 
-    ``common``: subjects that all personas have an article on; ``drawn``: of them; ``wordless``: drawn, and left out since one of
-    the articles has no word.
+    ``common``: subjects that all personas have an article on; ``drawn``: of them; ``wordless``:
+    drawn, and left out since one of the articles has no word.
     """
 
     model: str
@@ -91,7 +102,9 @@ class Cell:
 
 
 def grouped(runs: Sequence[RunFolder]) -> tuple[dict[Setting, dict[str, RunFolder]], Rows]:
-    """Runs by setting and persona, in order; and a row for each that is not used, since another has its setting and persona."""
+    """Runs by setting and persona, in order; and a row for each that is not used, since another has
+    its setting and persona.
+    """
     found: defaultdict[Setting, dict[str, RunFolder]] = defaultdict(dict)
     missing: Rows = []
     for run in sorted(runs, key=lambda run: run.uri.rstrip("/")):
@@ -100,7 +113,9 @@ def grouped(runs: Sequence[RunFolder]) -> tuple[dict[Setting, dict[str, RunFolde
             continue
         taken = found[setting].setdefault(persona, run)
         if taken is not run:
-            reason = f"{taken.uri} has the same model, topic, persona and settings, and is used; report them apart"
+            reason = (
+                f"{taken.uri} has the same model, topic, persona and settings, and is used; report them apart"
+            )
             row = {"table": "persona_cells", "what": run.uri, "reason": reason}
             missing.append({**row, "command": f"llmpedia report {run.uri} OTHER_PERSONAS --out OTHER_DIR"})
     return {setting: dict(sorted(found[setting].items())) for setting in sorted(found)}, missing
@@ -110,25 +125,39 @@ def _setting(run: RunFolder) -> tuple[Setting, str | None]:
     description = run.description()
     identity = description["identity"]
     asked = identity.get("stages", {}).get("article", {})
-    section, seeds = identity["run"], description["seeds"]
-    topic = section["root_topic"] or (f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} titles from {seeds[0]}")
+    section = identity["run"]
+    seeds = description["seeds"]
+    topic = section["root_topic"] or (
+        f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} titles from {seeds[0]}"
+    )
     reasoning = asked.get("reasoning_effort") or ""
     model = asked.get("model") or identity["engine"]["model"]
-    return Setting(model, topic, section["prompting"], section["self_grounding"], reasoning), section["persona"]
+    return Setting(model, topic, section["prompting"], section["self_grounding"], reasoning), section[
+        "persona"
+    ]
 
 
-def cells_of(groups: Mapping[Setting, Mapping[str, RunFolder]], lexicons: Lexicons) -> tuple[list[Cell], Rows]:
-    """A cell for each setting with two personas or more and a common subject; and a row for each that has none."""
+def cells_of(
+    groups: Mapping[Setting, Mapping[str, RunFolder]], lexicons: Lexicons
+) -> tuple[list[Cell], Rows]:
+    """A cell for each setting with two personas or more and a common subject; and a row for each
+    that has none.
+    """
     cells: list[Cell] = []
     missing: Rows = []
     for setting, runs in groups.items():
-        model, topic = setting.label(list(groups)), lexicons.topic(setting.topic)
+        model = setting.label(list(groups))
+        topic = lexicons.topic(setting.topic)
         cell = _cell(model, topic, runs, lexicons) if len(runs) > 1 else None
         if cell is not None and cell.subjects:
             cells.append(cell)
             continue
         told = ", ".join(runs)
-        reason = f"only the persona {told} is here, and a comparison takes two" if cell is None else _why_empty(cell, told)
+        reason = (
+            f"only the persona {told} is here, and a comparison takes two"
+            if cell is None
+            else _why_empty(cell, told)
+        )
         made = {"command": grid_command(topic.config)} if topic.config else {}
         missing.append({"table": "persona_cells", "what": f"{model}, {topic.name}", "reason": reason, **made})
     return sorted(cells, key=lambda cell: (lexicons.place(cell.topic.name), cell.model)), missing
@@ -149,25 +178,33 @@ def _cell(model: str, topic: Topic, runs: Mapping[str, RunFolder], lexicons: Lex
     where = {persona: _subjects(run) for persona, run in runs.items()}
     common = sorted(set.intersection(*(set(subjects) for subjects in where.values())))
     drawn = sampled(common)
-    texts = {persona: _wikitexts(run, [where[persona][key] for key in drawn]) for persona, run in runs.items()}
+    texts = {
+        persona: _wikitexts(run, [where[persona][key] for key in drawn]) for persona, run in runs.items()
+    }
     words = {persona: [Words.of(text) for text in of] for persona, of in texts.items()}
     kept = [n for n in range(len(drawn)) if all(of[n].tokens for of in words.values())]
     lists = load_style_words()
     articles = {
         persona: tuple(
-            Scored(w, tuple(w.rate(d.words) for d in lexicons.dimensions), Style.of(texts[persona][n], w, lists))
+            Scored(
+                w, tuple(w.rate(d.words) for d in lexicons.dimensions), Style.of(texts[persona][n], w, lists)
+            )
             for n in kept
             for w in (words[persona][n],)
         )
         for persona in runs
     }
-    return Cell(model, topic, tuple(drawn[n] for n in kept), articles, len(common), len(drawn), len(drawn) - len(kept))
+    return Cell(
+        model, topic, tuple(drawn[n] for n in kept), articles, len(common), len(drawn), len(drawn) - len(kept)
+    )
 
 
 def _subjects(run: RunFolder) -> Subjects:
     rows = run.read("articles", columns=["subject_id", "name"])
     found: Subjects = {}
-    for n, name, wave in zip(rows["subject_id"].to_pylist(), rows["name"].to_pylist(), rows["wave"].to_pylist(), strict=True):
+    for n, name, wave in zip(
+        rows["subject_id"].to_pylist(), rows["name"].to_pylist(), rows["wave"].to_pylist(), strict=True
+    ):
         found.setdefault(canonical_key(name), (wave, n))
     return found
 
@@ -178,12 +215,16 @@ def sampled(keys: Sequence[str]) -> list[str]:
 
     if len(keys) <= SUBJECTS:
         return list(keys)
-    return [keys[n] for n in sorted(np.random.default_rng(SEED).choice(len(keys), SUBJECTS, replace=False).tolist())]
+    return [
+        keys[n]
+        for n in sorted(np.random.default_rng(SEED).choice(len(keys), SUBJECTS, replace=False).tolist())
+    ]
 
 
 def _wikitexts(run: RunFolder, places: Sequence[tuple[int, int]]) -> list[str]:
     """The texts of the articles at (wave, subject_id); no other wave is read."""
-    wanted, found = set(places), {}
+    wanted = set(places)
+    found = {}
     for wave in sorted({wave for wave, _ in places}):
         rows = run.read("articles", [wave], ["subject_id", "wikitext"])
         for n, text in zip(rows["subject_id"].to_pylist(), rows["wikitext"].to_pylist(), strict=True):
@@ -193,13 +234,21 @@ def _wikitexts(run: RunFolder, places: Sequence[tuple[int, int]]) -> list[str]:
 
 
 def framing_tests(cells: Sequence[Cell], lexicons: Lexicons) -> Rows:
-    """A row a cell, pair of personas and dimension, corrected over all tests of its family (Bonferroni).
+    """A row a cell, pair of personas and dimension, corrected over all tests of its family
+    (Bonferroni).
 
-    ``delta``: mean of persona a less persona b in hits per 1,000 tokens, with a percentile interval of 10,000 bootstrap resamples
-    of the subjects. ``p``: Wilcoxon's signed-rank test, two-sided. ``rank_biserial``: above 0 where persona a has more.
-    ``nonzero``: pairs that differ. ``attainable``: whether so many could have been significant had all differed to one side.
+    ``delta``: mean of persona a less persona b in hits per 1,000 tokens, with a percentile interval
+    of 10,000 bootstrap resamples of the subjects. ``p``: Wilcoxon's signed-rank test, two-sided.
+    ``rank_biserial``: above 0 where persona a has more.
+    ``nonzero``: pairs that differ. ``attainable``: whether so many could have been significant had
+    all differed to one side.
     """
-    tested = [row for cell in cells for pair in combinations(cell.personas, 2) for row in _pair_tests(cell, pair, lexicons)]
+    tested = [
+        row
+        for cell in cells
+        for pair in combinations(cell.personas, 2)
+        for row in _pair_tests(cell, pair, lexicons)
+    ]
     for family in dict.fromkeys(row["family"] for row in tested):
         correct([row for row in tested if row["family"] == family])
     return tested
@@ -208,8 +257,11 @@ def framing_tests(cells: Sequence[Cell], lexicons: Lexicons) -> Rows:
 def _pair_tests(cell: Cell, pair: tuple[str, str], lexicons: Lexicons) -> Rows:
     import numpy as np
 
-    a, b = (np.array([article.rates for article in cell.articles[persona]], dtype=np.int64) for persona in pair)
-    differences, n = a - b, len(a)
+    a, b = (
+        np.array([article.rates for article in cell.articles[persona]], dtype=np.int64) for persona in pair
+    )
+    differences = a - b
+    n = len(a)
     low, high = _intervals(differences)
     relevant = set(lexicons.relevant(cell.topic))
     return [
@@ -232,7 +284,9 @@ def _pair_tests(cell: Cell, pair: tuple[str, str], lexicons: Lexicons) -> Rows:
 
 
 def _intervals(differences: "Array") -> tuple[list[float | None], list[float | None]]:
-    """Of the mean of each column. Sums are of whole numbers, so they are exact; a single row has no interval."""
+    """Of the mean of each column. Sums are of whole numbers, so they are exact; a single row has no
+    interval.
+    """
     import numpy as np
 
     n, columns = differences.shape
@@ -244,10 +298,12 @@ def _intervals(differences: "Array") -> tuple[list[float | None], list[float | N
 
 
 def signed_rank(differences: Sequence[int]) -> Row:
-    """Wilcoxon's signed-rank test of whole numbers; zeros are dropped (``zero_method="wilcox"``), no continuity correction.
+    """Wilcoxon's signed-rank test of whole numbers; zeros are dropped (``zero_method="wilcox"``),
+    no continuity correction.
 
-    ``method`` is scipy's own choice, made here so that it can be told: exact without zeros and ties, up to 50 pairs; else all
-    changes of sign up to 13 pairs; else the normal approximation with its correction for ties. Where all are 0, p is 1 and r 0.
+    ``method`` is scipy's own choice, made here so that it can be told: exact without zeros and
+    ties, up to 50 pairs; else all changes of sign up to 13 pairs; else the normal approximation
+    with its correction for ties. Where all are 0, p is 1 and r 0.
     ``least_p``: had all differed to one side.
     """
     from scipy import stats
@@ -260,10 +316,12 @@ def signed_rank(differences: Sequence[int]) -> Row:
     signed = sum(rank if d > 0 else -rank for rank, d in zip(ranks, nonzero, strict=True))
     tested = {"nonzero": len(nonzero), "rank_biserial": round(signed / sum(ranks), 4)}
     if plain and len(differences) <= _LARGEST_EXACT:
-        p, least = _wilcoxon(differences, "exact"), math.ldexp(1.0, 1 - len(nonzero))
+        p = _wilcoxon(differences, "exact")
+        least = math.ldexp(1.0, 1 - len(nonzero))
         return tested | {"method": "exact", "p": p, "least_p": least}
     if len(differences) <= _LARGEST_PERMUTED:
-        p, least = _all_signs([round(2 * rank) for rank in ranks], round(2 * signed)), math.ldexp(1.0, 1 - len(nonzero))
+        p = _all_signs([round(2 * rank) for rank in ranks], round(2 * signed))
+        least = math.ldexp(1.0, 1 - len(nonzero))
         return tested | {"method": "permutation", "p": p, "least_p": least}
     p, least = (_wilcoxon(of, "asymptotic") for of in (differences, [abs(d) for d in differences]))
     return tested | {"method": "asymptotic", "p": p, "least_p": least}
@@ -272,14 +330,18 @@ def signed_rank(differences: Sequence[int]) -> Row:
 def _wilcoxon(differences: Sequence[int], method: str) -> float:
     from scipy import stats
 
-    found = stats.wilcoxon([float(d) for d in differences], zero_method="wilcox", correction=False, method=method)
+    found = stats.wilcoxon(
+        [float(d) for d in differences], zero_method="wilcox", correction=False, method=method
+    )
     return float(f"{found.pvalue:.{_DIGITS}g}")
 
 
 def _all_signs(doubled: Sequence[int], signed: int) -> float:
-    """scipy's ``PermutationMethod`` without its seconds a test: the share of all changes of sign that are as extreme, counted.
+    """scipy's ``PermutationMethod`` without its seconds a test: the share of all changes of sign
+    that are as extreme, counted.
 
-    ``doubled``: ranks times 2, which are whole where ties share one; ``signed``: their sum with the signs seen.
+    ``doubled``: ranks times 2, which are whole where ties share one; ``signed``: their sum with the
+    signs seen.
     """
     sums = Counter({0: 1})
     for rank in doubled:
@@ -299,6 +361,7 @@ def correct(rows: Rows) -> None:
     significant, corrected, _, alpha = multipletests([row["p"] for row in rows], ALPHA, "bonferroni")
     for row, is_significant, p in zip(rows, significant, corrected, strict=True):
         row["p_bonferroni"] = float(f"{p:.{_DIGITS}g}")
-        row["tests"], row["alpha"] = len(rows), float(alpha)
+        row["tests"] = len(rows)
+        row["alpha"] = float(alpha)
         row["attainable"] = row.pop("least_p") <= alpha
         row["significant"] = bool(is_significant)

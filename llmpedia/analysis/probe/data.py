@@ -1,8 +1,10 @@
-"""What the report of a probe is made from: the questions, and what became of each model's answers to them.
+"""What the report of a probe is made from: the questions, and what became of each model's answers
+to them.
 
-Everything in the report is a function of :class:`ProbeData`. Shares have a fixed denominator, all questions that they are about,
-whether or not a model's answers could be graded. What could not be graded has a share of its own; ``strict`` counts it as failed,
-which is the rule of the published scores.
+Everything in the report is a function of :class:`ProbeData`. Shares have a fixed denominator, all
+questions that they are about, whether or not a model's answers could be graded. What could not be
+graded has a share of its own; ``strict`` counts it as failed, which is the rule of the published
+scores.
 """
 
 import math
@@ -24,10 +26,12 @@ ALL_MODELS = "(all models)"
 
 @dataclass(frozen=True)
 class Item:
-    """A question of the benchmark. ``n_maj``, ``n_min``: documents of its best and least supported account.
+    """A question of the benchmark. ``n_maj``, ``n_min``: documents of its best and least supported
+    account.
 
     Raises:
-        InputError: no account, or the least supported account has more documents than the best supported one.
+        InputError: no account, or the least supported account has more documents than the best
+        supported one.
     """
 
     group_id: str
@@ -42,7 +46,9 @@ class Item:
             raise InputError(f"question of group_id = {self.group_id!r}: no account; correct the benchmark")
         if self.formulation not in (None, *FORMULATIONS):
             rule = f"must be {' or '.join(FORMULATIONS)}, or null"
-            raise InputError(f"question of group_id = {self.group_id!r}: formulation = {self.formulation!r}; {rule}")
+            raise InputError(
+                f"question of group_id = {self.group_id!r}: formulation = {self.formulation!r}; {rule}"
+            )
         if self.n_maj is not None and self.n_min is not None and not self.n_maj >= self.n_min >= 0:
             raise InputError(
                 f"question of group_id = {self.group_id!r}: n_maj = {self.n_maj}, n_min = {self.n_min}; n_maj is the larger"
@@ -51,12 +57,15 @@ class Item:
 
 @dataclass(frozen=True)
 class Graded:
-    """What became of a model's answer to a question: an outcome, or the error (and its stage) for which there is none.
+    """What became of a model's answer to a question: an outcome, or the error (and its stage) for
+    which there is none.
 
-    ``covered``: by account. ``truncated``: the token budget ended before the answer did; null: there is no answer.
+    ``covered``: by account. ``truncated``: the token budget ended before the answer did; null:
+    there is no answer.
 
     Raises:
-        InputError: an unknown outcome, both outcome and error or neither, or an outcome that its accounts contradict.
+        InputError: an unknown outcome, both outcome and error or neither, or an outcome that its
+        accounts contradict.
     """
 
     outcome: Outcome | None
@@ -70,7 +79,9 @@ class Graded:
         if self.outcome not in (None, *OUTCOMES) or (self.outcome is None) == (self.error is None):
             raise InputError(f"grade with {told}: must have either one of {', '.join(OUTCOMES)}, or an error")
         if self.covered is not None and not _agree(self.outcome, self.covered):
-            raise InputError(f"grade with {told}: complete covers all accounts, partial some of them; grade anew")
+            raise InputError(
+                f"grade with {told}: complete covers all accounts, partial some of them; grade anew"
+            )
 
 
 def _agree(outcome: Outcome | None, covered: Sequence[bool]) -> bool:
@@ -84,7 +95,8 @@ def _agree(outcome: Outcome | None, covered: Sequence[bool]) -> bool:
 class Facts:
     """What is known of a model beside its answers; null: not known.
 
-    ``base``: the name that runs of one model with reasoning on and off share; without it family and size tell.
+    ``base``: the name that runs of one model with reasoning on and off share; without it family and
+    size tell.
     """
 
     family: str | None = None
@@ -96,7 +108,9 @@ class Facts:
 
 @dataclass(frozen=True)
 class ModelRun:
-    """A model's answers by ``benchmark_id``; a question without a grade was not asked. ``ppl``: of the question's accounts."""
+    """A model's answers by ``benchmark_id``; a question without a grade was not asked. ``ppl``: of
+    the question's accounts.
+    """
 
     grades: Mapping[str, Graded]
     facts: Facts = field(default_factory=Facts)
@@ -115,11 +129,13 @@ class HumanGrade:
 
 @dataclass(frozen=True)
 class ProbeData:
-    """Questions by ``benchmark_id``, runs by the model's name, and the grades of humans where there are some.
+    """Questions by ``benchmark_id``, runs by the model's name, and the grades of humans where there
+    are some.
 
     Raises:
-        InputError: no question, grades or perplexities of questions that are none of these, decisions that do not fit a
-            question's accounts, a perplexity that is none, or a human's grade of an answer that is not there.
+        InputError: no question, grades or perplexities of questions that are none of these,
+            decisions that do not fit a question's accounts, a perplexity that is none, or a human's
+            grade of an answer that is not there.
     """
 
     items: Mapping[str, Item]
@@ -139,7 +155,9 @@ class ProbeData:
                 self._check_covered(f"model {name}", question, graded.covered)
             wrong = {q: ppl for q, ppl in (run.ppl or {}).items() if not (math.isfinite(ppl) and ppl > 0)}
             if wrong:
-                raise InputError(f"model {name}: question {min(wrong)} has ppl = {wrong[min(wrong)]}; must be a number above 0")
+                raise InputError(
+                    f"model {name}: question {min(wrong)} has ppl = {wrong[min(wrong)]}; must be a number above 0"
+                )
         for one in self.human or ():
             if one.model not in self.models or one.benchmark_id not in self.models[one.model].grades:
                 raise InputError(
@@ -150,7 +168,9 @@ class ProbeData:
     def _check_covered(self, where: str, question: str, covered: Sequence[bool] | None) -> None:
         accounts = len(self.items[question].accounts)
         if covered is not None and len(covered) != accounts:
-            raise InputError(f"{where}: question {question} has {len(covered)} decisions for {accounts} accounts; grade anew")
+            raise InputError(
+                f"{where}: question {question} has {len(covered)} decisions for {accounts} accounts; grade anew"
+            )
 
     def outcomes(self, model: str, strict: bool) -> dict[str, Outcome | None]:
         """The outcome of every question, in their order; null: not graded (``strict``: failed)."""
@@ -181,9 +201,14 @@ def items_of(benchmark: Iterable[Row]) -> dict[str, Item]:
 
 
 def model_run(
-    responses: Iterable[Row], grades: Iterable[Row], facts: Facts | None = None, ppl: Mapping[str, float] | None = None
+    responses: Iterable[Row],
+    grades: Iterable[Row],
+    facts: Facts | None = None,
+    ppl: Mapping[str, float] | None = None,
 ) -> ModelRun:
-    """Rows of tables ``responses`` and ``grades``, in the order of the tables, as a run; a question's last row counts."""
+    """Rows of tables ``responses`` and ``grades``, in the order of the tables, as a run; a
+    question's last row counts.
+    """
     answers = {row["benchmark_id"]: row for row in responses}
     judged = {row["benchmark_id"]: row for row in grades}
     questions = list(dict.fromkeys([*answers, *judged]))
@@ -207,6 +232,11 @@ def percent(part: float, whole: float) -> float | None:
 
 
 def shares(outcomes: Iterable[Outcome | None]) -> Row:
-    """``complete_pct``, ``partial_pct``, ``failed_pct`` and ``not_graded_pct`` of all of them; together 100."""
+    """``complete_pct``, ``partial_pct``, ``failed_pct`` and ``not_graded_pct`` of all of them;
+    together 100.
+    """
     counted = Counter(outcomes)
-    return {f"{outcome or 'not_graded'}_pct": percent(counted[outcome], counted.total()) for outcome in (*OUTCOMES, None)}
+    return {
+        f"{outcome or 'not_graded'}_pct": percent(counted[outcome], counted.total())
+        for outcome in (*OUTCOMES, None)
+    }

@@ -1,10 +1,12 @@
-"""Recall by how many documents support each account (ElephantBench paper, section 5.1, figure 7 and table 4).
+"""Recall by how many documents support each account (ElephantBench paper, section 5.1, figure 7 and
+table 4).
 
-Exposure is ``n_maj`` and ``n_min``, documents of the best and the least supported account. The appendix with the paper's
-regression is not published, so its details are ours: linear probability models of complete, partial and failed recall on both
-exposures at once, each standardised over the questions (sample standard deviation), with an intercept for each model. Errors
-are clustered by group of questions (one fact) where a group has several answers, else HC3; tests and intervals by Student's t.
-As the three outcomes add up to one, the three coefficients of an exposure add up to 0.
+Exposure is ``n_maj`` and ``n_min``, documents of the best and the least supported account. The
+appendix with the paper's regression is not published, so its details are ours: linear probability
+models of complete, partial and failed recall on both exposures at once, each standardised over the
+questions (sample standard deviation), with an intercept for each model. Errors are clustered by
+group of questions (one fact) where a group has several answers, else HC3; tests and intervals by
+Student's t. As the three outcomes add up to one, the three coefficients of an exposure add up to 0.
 """
 
 import math
@@ -25,13 +27,18 @@ _EXACT = 1e-12
 
 
 def exposure_bins(data: ProbeData, strict: bool) -> Rows:
-    """A row a model and bin of ``n_maj - n_min`` and of ``n_min``; the rows of all models together come first.
+    """A row a model and bin of ``n_maj - n_min`` and of ``n_min``; the rows of all models together
+    come first.
 
-    Bins double in width, from ``low`` to ``high`` documents: 0, 1, 2 to 3, 4 to 7, ... Questions without counts are left out.
+    Bins double in width, from ``low`` to ``high`` documents: 0, 1, 2 to 3, 4 to 7, ... Questions
+    without counts are left out.
     """
     counted = {question: _counts(item) for question, item in data.items.items()}
     found = {model: data.outcomes(model, strict) for model in sorted(data.models)}
-    measures: dict[str, Callable[[tuple[int, int]], int]] = {"n_maj - n_min": lambda c: c[0] - c[1], "n_min": lambda c: c[1]}
+    measures: dict[str, Callable[[tuple[int, int]], int]] = {
+        "n_maj - n_min": lambda c: c[0] - c[1],
+        "n_min": lambda c: c[1],
+    }
     rows: Rows = []
     for measure, value in measures.items():
         bins: defaultdict[int, list[str]] = defaultdict(list)
@@ -44,7 +51,14 @@ def exposure_bins(data: ProbeData, strict: bool) -> Rows:
                 low, high = (2 ** (bits - 1), 2**bits - 1) if bits else (0, 0)
                 said = [outcomes[q] for outcomes in of_model for q in questions]
                 rows.append(
-                    {"model": model, "measure": measure, "low": low, "high": high, "questions": len(questions), **shares(said)}
+                    {
+                        "model": model,
+                        "measure": measure,
+                        "low": low,
+                        "high": high,
+                        "questions": len(questions),
+                        **shares(said),
+                    }
                 )
     return rows
 
@@ -52,9 +66,10 @@ def exposure_bins(data: ProbeData, strict: bool) -> Rows:
 def exposure_regression(data: ProbeData, strict: bool) -> tuple[Rows, Rows]:
     """A row a model (all together first), scale, outcome and exposure; and what is missing.
 
-    ``scale``: ``documents``, or ``log1p`` for the logarithm of documents + 1, by which one can see whether a few large counts
-    decide. ``points``: percentage points that go with one standard deviation (``sd``, of the scale) more, the other exposure
-    being equal; with its 95% interval and p. Answers that were not graded are left out and counted.
+    ``scale``: ``documents``, or ``log1p`` for the logarithm of documents + 1, by which one can see
+    whether a few large counts decide. ``points``: percentage points that go with one standard
+    deviation (``sd``, of the scale) more, the other exposure being equal; with its 95% interval and
+    p. Answers that were not graded are left out and counted.
     """
     rows: Rows = []
     missing: Rows = []
@@ -76,17 +91,26 @@ def _regression(data: ProbeData, models: Sequence[str], strict: bool) -> Rows | 
     """The rows of some models, or why there are none."""
     import numpy as np
 
-    counts = {question: found for question, item in data.items.items() if (found := _counts(item)) is not None}
+    counts = {
+        question: found for question, item in data.items.items() if (found := _counts(item)) is not None
+    }
     if len({data.items[question].group_id for question in counts}) < _LEAST_GROUPS:
         return f"fewer than {_LEAST_GROUPS} groups of questions have n_maj and n_min"
-    asked = [(m, q, outcome) for m in models for q, outcome in data.outcomes(m, strict).items() if q in counts]
+    asked = [
+        (m, q, outcome) for m in models for q, outcome in data.outcomes(m, strict).items() if q in counts
+    ]
     said = [(m, q, outcome) for m, q, outcome in asked if outcome is not None]
     groups = [data.items[q].group_id for _, q, _ in said]
     if len(set(groups)) < _LEAST_GROUPS:
         return f"answers to fewer than {_LEAST_GROUPS} groups of questions are graded"
     columns = sorted({m for m, _, _ in said})
     intercepts = np.array([[float(m == column) for column in columns] for m, _, _ in said])
-    ground = {"answers": len(said), "not_graded": len(asked) - len(said), "groups": len(set(groups)), "models": len(columns)}
+    ground = {
+        "answers": len(said),
+        "not_graded": len(asked) - len(said),
+        "groups": len(set(groups)),
+        "models": len(columns),
+    }
     rows: Rows = []
     for scale, change in {"documents": float, "log1p": math.log1p}.items():
         values = {question: tuple(map(change, found)) for question, found in counts.items()}
@@ -104,10 +128,13 @@ def _regression(data: ProbeData, models: Sequence[str], strict: bool) -> Rows | 
 
 
 class _Standardised:
-    """``of``: question -> z of both exposures; ``sd``: exposure -> standard deviation over the questions."""
+    """``of``: question -> z of both exposures; ``sd``: exposure -> standard deviation over the
+    questions.
+    """
 
     def __init__(self, of: Mapping[str, Any], sd: Mapping[str, float]) -> None:
-        self.of, self.sd = of, sd
+        self.of = of
+        self.sd = sd
 
 
 def _standardised(values: Mapping[str, Sequence[float]]) -> _Standardised | None:
@@ -118,13 +145,16 @@ def _standardised(values: Mapping[str, Sequence[float]]) -> _Standardised | None
     if not sd.all():
         return None
     z = (table - table.mean(axis=0)) / sd
-    return _Standardised(dict(zip(values, z, strict=True)), dict(zip(_EXPOSURES, map(float, sd), strict=True)))
+    return _Standardised(
+        dict(zip(values, z, strict=True)), dict(zip(_EXPOSURES, map(float, sd), strict=True))
+    )
 
 
 def _rests_on_one(exposures: "Sequence[np.ndarray[Any, Any]]", groups: Sequence[str]) -> bool:
     """Whether there is a group without which the exposures could not be told apart.
 
-    It is fitted exactly and leaves no residual, so that errors by residuals would take what happened to it for certain.
+    It is fitted exactly and leaves no residual, so that errors by residuals would take what
+    happened to it for certain.
     """
     import numpy as np
 
@@ -133,7 +163,9 @@ def _rests_on_one(exposures: "Sequence[np.ndarray[Any, Any]]", groups: Sequence[
         holders[tuple(map(float, point))].add(group)
     points = np.array([(*point, 1.0) for point in holders])
     only = np.array([next(iter(held)) if len(held) == 1 else "" for held in holders.values()])
-    return any(np.linalg.matrix_rank(points[only != group]) <= len(_EXPOSURES) for group in sorted(set(only) - {""}))
+    return any(
+        np.linalg.matrix_rank(points[only != group]) <= len(_EXPOSURES) for group in sorted(set(only) - {""})
+    )
 
 
 def _fits(design: "np.ndarray[Any, Any]", said: Sequence[Outcome], groups: Sequence[str]) -> Rows:
@@ -150,7 +182,9 @@ def _fits(design: "np.ndarray[Any, Any]", said: Sequence[Outcome], groups: Seque
     )
     rows: Rows = []
     for outcome in OUTCOMES:
-        fit = OLS(np.array([float(o == outcome) for o in said]), design, hasconst=True).fit(**errors, use_t=True)
+        fit = OLS(np.array([float(o == outcome) for o in said]), design, hasconst=True).fit(
+            **errors, use_t=True
+        )
         for i, exposure in enumerate(_EXPOSURES):
             told = {"errors": "clustered by group" if clustered else "HC3"}
             rows.append({"outcome": outcome, "exposure": exposure, **_coefficient(fit, i), **told})
@@ -158,7 +192,9 @@ def _fits(design: "np.ndarray[Any, Any]", said: Sequence[Outcome], groups: Seque
 
 
 def _coefficient(fit: Any, number: int) -> Row:
-    """In percentage points. Errors are null where nothing is left to err: an outcome that never occurs, say, fits exactly."""
+    """In percentage points. Errors are null where nothing is left to err: an outcome that never
+    occurs, say, fits exactly.
+    """
     points = round(100 * float(fit.params[number]), 4)
     found = (fit.bse[number], *fit.conf_int()[number], fit.pvalues[number])
     if fit.ssr <= _EXACT or not all(map(math.isfinite, found)):

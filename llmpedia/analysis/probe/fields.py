@@ -1,4 +1,6 @@
-"""Recall by field of knowledge (ElephantBench paper, section 5.2): the middle level of a question's path."""
+"""Recall by field of knowledge (ElephantBench paper, section 5.2): the middle level of a question's
+path.
+"""
 
 from collections import defaultdict
 
@@ -10,9 +12,11 @@ FEW = 30
 
 
 def fields(data: ProbeData, strict: bool) -> Rows:
-    """A row a field and model, those of all models together first; fields with more questions first.
+    """A row a field and model, those of all models together first; fields with more questions
+    first.
 
-    ``field`` is null for questions that have no path with a middle level. ``few``: fewer than 30 questions.
+    ``field`` is null for questions that have no path with a middle level. ``few``: fewer than 30
+    questions.
     """
     questions: defaultdict[tuple[str | None, str | None], list[str]] = defaultdict(list)
     for question, item in data.items.items():

@@ -1,6 +1,7 @@
 """A probe's report as figures, each made from the rows of a table: SVG (text stays text) and PNG.
 
-What is told apart by colour is told apart by hatching or by marker and line too, so that figures can be read in grey.
+What is told apart by colour is told apart by hatching or by marker and line too, so that figures
+can be read in grey.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,8 +20,14 @@ _SHADES = {
     "failed_pct": ("failed", "#f1ece2", ".."),
     "not_graded_pct": ("not graded", "#ffffff", "xx"),
 }
-_LINES = {"complete_pct": ("o", "-"), "partial_pct": ("s", "--"), "failed_pct": ("^", ":"), "not_graded_pct": ("x", "-.")}
-_MOST_BARS, _MOST_PANELS = 60, 4
+_LINES = {
+    "complete_pct": ("o", "-"),
+    "partial_pct": ("s", "--"),
+    "failed_pct": ("^", ":"),
+    "not_graded_pct": ("x", "-."),
+}
+_MOST_BARS = 60
+_MOST_PANELS = 4
 
 
 def probe_figures(tables: Mapping[str, Rows]) -> dict[str, "Figure"]:
@@ -41,7 +48,9 @@ def probe_figures(tables: Mapping[str, Rows]) -> dict[str, "Figure"]:
 
 
 def _stacked(width: float, names: Sequence[str], rows: Rows, label: str) -> "Figure":
-    """A bar a row from 0 to 100 percent, the first row on top; rows beyond the first 60 are not drawn, and it is said so."""
+    """A bar a row from 0 to 100 percent, the first row on top; rows beyond the first 60 are not
+    drawn, and it is said so.
+    """
     shown = rows[:_MOST_BARS]
     figure, (axes,) = new_figure(width, 1.4 + 0.24 * len(shown))
     left = [0.0] * len(shown)
@@ -67,7 +76,10 @@ def _results(rows: Rows) -> "Figure":
 
 def _fields(rows: Rows) -> "Figure":
     pooled = [row for row in rows if row["model"] == ALL_MODELS]
-    names = [f"{cut(row['field'] or 'not told', 36)} (n={row['questions']}{'*' if row['few'] else ''})" for row in pooled]
+    names = [
+        f"{cut(row['field'] or 'not told', 36)} (n={row['questions']}{'*' if row['few'] else ''})"
+        for row in pooled
+    ]
     few = "; * few questions" if any(row["few"] for row in pooled) else ""
     return _stacked(7.5, names, pooled, f"answers of all models (%){few}")
 
@@ -81,8 +93,10 @@ def _scale(rows: Rows) -> "Figure":
     lines = []
     for number, models in enumerate(families.values()):
         joined = "-" if models[0]["family"] else "none"
-        colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
-        sizes, complete = [row["parameters_b"] for row in models], [drawn_value(row["complete_pct"]) for row in models]
+        colour = COLOURS[number % len(COLOURS)]
+        marker = MARKERS[number % len(MARKERS)]
+        sizes = [row["parameters_b"] for row in models]
+        complete = [drawn_value(row["complete_pct"]) for row in models]
         lines += axes.plot(sizes, complete, linestyle=joined, marker=marker, color=colour)
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:g}")
@@ -91,16 +105,26 @@ def _scale(rows: Rows) -> "Figure":
     axes.set_ylim(bottom=0)
     axes.grid(alpha=0.3)
     # Named here: as labels of lines, names that begin with an underscore would be left out.
-    axes.legend(lines, list(families), loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, handlelength=3)
+    axes.legend(
+        lines, list(families), loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, handlelength=3
+    )
     return figure
 
 
 def _reasoning(rows: Rows) -> "Figure":
     figure, (axes,) = new_figure(6.5, 1.6 + 0.4 * len(rows))
     for place, row in enumerate(rows):
-        off, on = drawn_value(row["complete_off_pct"]), drawn_value(row["complete_on_pct"])
+        off = drawn_value(row["complete_off_pct"])
+        on = drawn_value(row["complete_on_pct"])
         axes.plot([off, on], [place, place], color="#777777", linewidth=1)
-        axes.plot([off], [place], "o", color="#1b4965", markerfacecolor="white", label="reasoning off" if not place else None)
+        axes.plot(
+            [off],
+            [place],
+            "o",
+            color="#1b4965",
+            markerfacecolor="white",
+            label="reasoning off" if not place else None,
+        )
         axes.plot([on], [place], "o", color="#1b4965", label="reasoning on" if not place else None)
     axes.set_yticks(range(len(rows)), [shown_name(row["on"]) for row in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
@@ -131,7 +155,14 @@ def _lines(axes: "Axes", rows: Rows) -> None:
     for column, (marker, line) in _LINES.items():
         values = [drawn_value(row[column]) for row in rows]
         if column != "not_graded_pct" or any(values):
-            axes.plot(range(len(rows)), values, marker=marker, linestyle=line, color="#1b4965", label=_SHADES[column][0])
+            axes.plot(
+                range(len(rows)),
+                values,
+                marker=marker,
+                linestyle=line,
+                color="#1b4965",
+                label=_SHADES[column][0],
+            )
     axes.set_ylim(-2, 102)
     axes.set_ylabel("answers (%)")
     axes.grid(alpha=0.3)

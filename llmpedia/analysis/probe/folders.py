@@ -1,4 +1,6 @@
-"""A probe's report out of folders: builds give their funnel, runs give their models' grades, scores and humans what they say."""
+"""A probe's report out of folders: builds give their funnel, runs give their models' grades, scores
+and humans what they say.
+"""
 
 import json
 import re
@@ -7,7 +9,16 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from llmpedia.analysis.probe.data import Facts, HumanGrade, ModelRun, ProbeData, Row, Rows, items_of, model_run
+from llmpedia.analysis.probe.data import (
+    Facts,
+    HumanGrade,
+    ModelRun,
+    ProbeData,
+    Row,
+    Rows,
+    items_of,
+    model_run,
+)
 from llmpedia.analysis.probe.figures import probe_figures
 from llmpedia.analysis.probe.funnel import build_counts, build_funnel, build_rejections
 from llmpedia.analysis.probe.report import probe_report, write_probe_report
@@ -34,16 +45,25 @@ _FATES = {
 def funnel_of(run: RunFolder) -> tuple[Rows, Rows]:
     """A build's steps, and the reasons for which each has rejected."""
     there = {file.table for manifest in run.manifests for file in manifest.files}
-    tables: dict[str, Rows] = {name: run.read(name, columns=c).to_pylist() for name, c in _FATES.items() if name in there}
+    tables: dict[str, Rows] = {
+        name: run.read(name, columns=c).to_pylist() for name, c in _FATES.items() if name in there
+    }
     rows, left_out = released(run)
     counts = build_counts({**tables, "benchmark": rows}, left_out.get(DUPLICATE_QUESTION, 0))
     return build_funnel(counts), build_rejections(counts)
 
 
 def errors_of(run: RunFolder) -> Rows:
-    """Why items of a build's steps failed: ``step, error, items``, most frequent first; what is quoted is left out."""
+    """Why items of a build's steps failed: ``step, error, items``, most frequent first; what is
+    quoted is left out.
+    """
     found: Counter[tuple[str, str]] = Counter()
-    for name, column in (("knowledge_points", "error"), ("relations", "error"), ("questions", "reason"), ("checks", "reason")):
+    for name, column in (
+        ("knowledge_points", "error"),
+        ("relations", "error"),
+        ("questions", "reason"),
+        ("checks", "reason"),
+    ):
         rows = run.read(name, columns=_FATES[name]).to_pylist()
         failed = [row for row in rows if row.get("fate", "error") == "error" and row[column] is not None]
         found.update((row.get("check") or name, _QUOTED.sub("...", row[column])[:_LONGEST]) for row in failed)
@@ -54,7 +74,8 @@ def errors_of(run: RunFolder) -> Rows:
 def report_of(
     uris: list[str], scores: Mapping[str, str], sheets: list[Path], strict: bool, out: str | None
 ) -> tuple[Any, Rows, int]:
-    """(tables, what is missing, files written) of builds and runs together. ``scores``: model -> folder of ``llmpedia ppl``.
+    """(tables, what is missing, files written) of builds and runs together. ``scores``: model ->
+    folder of ``llmpedia ppl``.
 
     Raises:
         InputError: a folder is neither, or runs do not fit each other.
@@ -87,8 +108,19 @@ def about(run_uris: list[str], strict: bool) -> Rows:
         for name in models_of(uri):
             asked = RunFolder.open(model_folder(uri, name)).description()
             judge = RunFolder.open(grades_folder(uri, name)).description()["identity"]["engine"]["model"]
-            told = {"model": name, "engine_model": asked["identity"]["engine"]["model"], "judge": judge, "run": uri}
-            rows.append({**told, "benchmark_sha256": asked["benchmark_sha256"][:16], "not_graded_counts_as_failed": strict})
+            told = {
+                "model": name,
+                "engine_model": asked["identity"]["engine"]["model"],
+                "judge": judge,
+                "run": uri,
+            }
+            rows.append(
+                {
+                    **told,
+                    "benchmark_sha256": asked["benchmark_sha256"][:16],
+                    "not_graded_counts_as_failed": strict,
+                }
+            )
     return rows
 
 
@@ -96,7 +128,8 @@ def probe_data(run_uris: list[str], scores: Mapping[str, str], sheets: Iterable[
     """Everything that was asked and graded in these runs, which must be about one benchmark.
 
     Raises:
-        InputError: they are not, two models have one name, one is not graded at all, or a model of ``scores`` is not there.
+        InputError: they are not, two models have one name, one is not graded at all, or a model of
+        ``scores`` is not there.
     """
     models: dict[str, ModelRun] = {}
     benchmark: tuple[str, Rows] | None = None
@@ -108,11 +141,17 @@ def probe_data(run_uris: list[str], scores: Mapping[str, str], sheets: Iterable[
             if benchmark is None:
                 benchmark = sha, folder.read("benchmark").to_pylist()
             if benchmark[0] != sha:
-                raise InputError(f"{folder.uri}: is about another benchmark than the models before it; report them apart")
+                raise InputError(
+                    f"{folder.uri}: is about another benchmark than the models before it; report them apart"
+                )
             if not Folder(grades_folder(uri, name)).exists(RUN_FILE):
-                raise InputError(f"{folder.uri}: no response of it is graded yet; run llmpedia probe grade first")
+                raise InputError(
+                    f"{folder.uri}: no response of it is graded yet; run llmpedia probe grade first"
+                )
             if name in models:
-                raise InputError(f"{folder.uri}: a model of the name {name} is there already; report the runs apart")
+                raise InputError(
+                    f"{folder.uri}: a model of the name {name} is there already; report the runs apart"
+                )
             models[name] = _model(folder, grades_folder(uri, name), ppl.get(name))
     strange = sorted(scores.keys() - models.keys())
     if strange:

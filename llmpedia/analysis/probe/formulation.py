@@ -1,7 +1,8 @@
-"""Whether it matters that a question names its subject (ElephantBench paper, section 5.4 and figure 13).
+"""Whether it matters that a question names its subject (ElephantBench paper, section 5.4 and figure
+13).
 
-Compared are groups that have both formulations, each graded. Differences are named-entity minus clue-based complete recall, in
-percentage points.
+Compared are groups that have both formulations, each graded. Differences are named-entity minus
+clue-based complete recall, in percentage points.
 """
 
 from collections import defaultdict
@@ -16,15 +17,18 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-_BATCHES, _BATCH = 10, 1_000
+_BATCHES = 10
+_BATCH = 1_000
 """Resamples; a batch bounds the memory that many groups take."""
 _SEED = 42
 
 
 def formulation(data: ProbeData, strict: bool) -> Rows:
-    """A row a model: complete recall of both formulations over its ``groups``, and their difference.
+    """A row a model: complete recall of both formulations over its ``groups``, and their
+    difference.
 
-    ``p``: McNemar's exact test of ``only_named`` and ``only_clue`` (groups complete in one formulation only), two-sided.
+    ``p``: McNemar's exact test of ``only_named`` and ``only_clue`` (groups complete in one
+    formulation only), two-sided.
     ``not_compared``: groups with both formulations of which one is not graded.
     """
     pairs = _pairs(data)
@@ -52,11 +56,13 @@ def formulation(data: ProbeData, strict: bool) -> Rows:
 
 
 def formulation_mean(data: ProbeData, strict: bool) -> Rows:
-    """The mean difference over models, tested in two ways; no row where no model has a group to compare.
+    """The mean difference over models, tested in two ways; no row where no model has a group to
+    compare.
 
-    ``models``: paired t test over models (two of them at least, and their differences not all the same), which asks about other
-    models. ``groups``: percentile interval of 10,000 bootstrap resamples of groups, and a permutation test that swaps the two
-    formulations of a group for all models at once, which asks about other facts. Both are two-sided.
+    ``models``: paired t test over models (two of them at least, and their differences not all the
+    same), which asks about other models. ``groups``: percentile interval of 10,000 bootstrap
+    resamples of groups, and a permutation test that swaps the two formulations of a group for all
+    models at once, which asks about other facts. Both are two-sided.
     """
     differences = _differences(data, strict)
     if differences is None:
@@ -64,7 +70,11 @@ def formulation_mean(data: ProbeData, strict: bool) -> Rows:
     import numpy as np
 
     means = np.nanmean(differences, axis=0)
-    ground = {"models": len(means), "difference": round(100 * float(means.mean()), 4), "named_better": int((means > 0).sum())}
+    ground = {
+        "models": len(means),
+        "difference": round(100 * float(means.mean()), 4),
+        "named_better": int((means > 0).sum()),
+    }
     ground |= {"clue_better": int((means < 0).sum()), "equal": int((means == 0).sum())}
     tests: list[Row] = [{"over": "models", "test": "paired t", **_over_models(means)}]
     if len(differences) > 1:
@@ -83,7 +93,8 @@ def _pairs(data: ProbeData) -> list[tuple[str, str]]:
 
 
 def _differences(data: ProbeData, strict: bool) -> "Array | None":
-    """1, 0 or -1 for each group (down) and model (across) that can be compared at all; null: none can.
+    """1, 0 or -1 for each group (down) and model (across) that can be compared at all; null: none
+    can.
 
     Not a number where one of the two answers is not graded.
     """
@@ -105,11 +116,17 @@ def _over_models(means: "Array") -> Row:
     """Student's t of the models' differences."""
     from scipy import stats
 
-    if len(means) < 2 or means.min() == means.max():  # the standard deviation of equal numbers may be just above 0
+    if (
+        len(means) < 2 or means.min() == means.max()
+    ):  # the standard deviation of equal numbers may be just above 0
         return {"low": None, "high": None, "p": None}
     test = stats.ttest_1samp(means, 0.0)
     interval = test.confidence_interval(0.95)
-    return {"low": round(100 * float(interval.low), 4), "high": round(100 * float(interval.high), 4), "p": float(test.pvalue)}
+    return {
+        "low": round(100 * float(interval.low), 4),
+        "high": round(100 * float(interval.high), 4),
+        "p": float(test.pvalue),
+    }
 
 
 def _over_groups(differences: "Array") -> Row:
@@ -117,16 +134,21 @@ def _over_groups(differences: "Array") -> Row:
     import numpy as np
 
     rng = np.random.default_rng(_SEED)
-    there, size = ~np.isnan(differences), len(differences)
-    filled, answers = np.where(there, differences, 0.0), there.sum(axis=0)
+    there = ~np.isnan(differences)
+    size = len(differences)
+    filled = np.where(there, differences, 0.0)
+    answers = there.sum(axis=0)
     seen = abs((filled.sum(axis=0) / answers).mean())
-    resampled, extreme = [], 0
+    resampled = []
+    extreme = 0
     for _ in range(_BATCHES):
         drawn = rng.multinomial(size, np.full(size, 1 / size), _BATCH).astype(float)
         with np.errstate(invalid="ignore"):
             resampled.append(np.nanmean((drawn @ filled) / (drawn @ there), axis=1))
         swapped = (rng.choice((-1.0, 1.0), (_BATCH, size)) @ filled / answers).mean(axis=1)
-        extreme += int((abs(swapped) >= seen - 1e-12).sum())  # the margin is for sums in another order of addition
+        extreme += int(
+            (abs(swapped) >= seen - 1e-12).sum()
+        )  # the margin is for sums in another order of addition
     low, high = np.percentile(np.concatenate(resampled), [2.5, 97.5])
     # What was seen is one of the ways in which the formulations could have been swapped.
     p = (1 + extreme) / (1 + _BATCHES * _BATCH)

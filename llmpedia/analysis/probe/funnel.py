@@ -1,7 +1,9 @@
-"""What a build has made of its corpus: for each step what came in, what was kept, what was rejected and why, what failed.
+"""What a build has made of its corpus: for each step what came in, what was kept, what was rejected
+and why, what failed.
 
-The paper's form (section 4.1) is 4,127 seeds -> 8,254 candidate questions -> 1,094. Every row balances: in = kept + rejected +
-errored. What a step has kept and the next one of the same unit has not yet seen is ``waiting``.
+The paper's form (section 4.1) is 4,127 seeds -> 8,254 candidate questions -> 1,094. Every row
+balances: in = kept + rejected + errored. What a step has kept and the next one of the same unit has
+not yet seen is ``waiting``.
 """
 
 from collections import Counter
@@ -18,7 +20,8 @@ _SHOWN_REASONS = 20
 
 @dataclass(frozen=True)
 class StepCount:
-    """One step of a build. ``unit``: what is counted. ``questions``: candidate questions that its kept ones stand for, or null.
+    """One step of a build. ``unit``: what is counted. ``questions``: candidate questions that its
+    kept ones stand for, or null.
 
     Raises:
         InputError: the numbers do not balance.
@@ -39,11 +42,14 @@ class StepCount:
             or self.entered != self.kept + left + self.errored
         ):
             numbers = f"in = {self.entered}, kept = {self.kept}, rejected = {left}, errored = {self.errored}"
-            raise InputError(f"build, stage {self.stage}: {numbers}; in must be the sum of the others: verify the build")
+            raise InputError(
+                f"build, stage {self.stage}: {numbers}; in must be the sum of the others: verify the build"
+            )
 
 
 def build_funnel(counts: Sequence[StepCount]) -> Rows:
-    """A row a step: ``stage, unit, in, kept, rejected, errored, kept_pct, questions, waiting``, and ``reasons`` of rejection.
+    """A row a step: ``stage, unit, in, kept, rejected, errored, kept_pct, questions, waiting``, and
+    ``reasons`` of rejection.
 
     Raises:
         InputError: more came in at a step than the step before of the same unit has kept.
@@ -57,7 +63,11 @@ def build_funnel(counts: Sequence[StepCount]) -> Rows:
                 f"build, stage {after.stage}: in = {after.entered}, but {step.stage} has kept {step.kept}; verify the build"
             )
         row: Row = {"stage": step.stage, "unit": step.unit, "in": step.entered, "kept": step.kept}
-        row |= {"rejected": sum(step.rejected.values()), "errored": step.errored, "kept_pct": percent(step.kept, step.entered)}
+        row |= {
+            "rejected": sum(step.rejected.values()),
+            "errored": step.errored,
+            "kept_pct": percent(step.kept, step.entered),
+        }
         rows.append({**row, "questions": step.questions, "waiting": waiting, "reasons": _told(step.rejected)})
     return rows
 
@@ -67,11 +77,21 @@ def build_rejections(counts: Sequence[StepCount]) -> Rows:
     rows: Rows = []
     for step in counts:
         ordered = _ordered(step.rejected)
-        shown, others = ordered[:_SHOWN_REASONS], ordered[_SHOWN_REASONS:]
-        rows += [{"stage": step.stage, "unit": step.unit, "reason": reason, "rejected": n} for reason, n in shown]
+        shown = ordered[:_SHOWN_REASONS]
+        others = ordered[_SHOWN_REASONS:]
+        rows += [
+            {"stage": step.stage, "unit": step.unit, "reason": reason, "rejected": n} for reason, n in shown
+        ]
         if others:
             rest = f"({len(others)} other reasons)"
-            rows.append({"stage": step.stage, "unit": step.unit, "reason": rest, "rejected": sum(n for _, n in others)})
+            rows.append(
+                {
+                    "stage": step.stage,
+                    "unit": step.unit,
+                    "reason": rest,
+                    "rejected": sum(n for _, n in others),
+                }
+            )
     return rows
 
 
@@ -86,12 +106,14 @@ def _told(rejected: Mapping[str, int]) -> str | None:
 
 
 def build_counts(tables: Mapping[str, Iterable[Row]], repeated: int) -> list[StepCount]:
-    """The steps of a build out of rows of its tables (by name, those there are); of a group and check the last row counts.
+    """The steps of a build out of rows of its tables (by name, those there are); of a group and
+    check the last row counts.
 
-    ``repeated``: groups that were left out of the benchmark because their question is there already.
+    ``repeated``: groups that were left out of the benchmark because their question is there
+    already.
 
-    Read are ``fate`` and ``reason`` of documents, subgraphs, questions and checks, and ``error`` of knowledge points and
-    relations; a relation that is ``none`` counts as rejected.
+    Read are ``fate`` and ``reason`` of documents, subgraphs, questions and checks, and ``error`` of
+    knowledge points and relations; a relation that is ``none`` counts as rejected.
     """
     steps: list[StepCount] = []
     if "documents" in tables:
@@ -114,12 +136,18 @@ def build_counts(tables: Mapping[str, Iterable[Row]], repeated: int) -> list[Ste
     if "benchmark" in tables:
         groups = Counter(row["group_id"] for row in tables["benchmark"])
         left = {DUPLICATE_QUESTION: repeated} if repeated else {}
-        steps.append(StepCount("benchmark", "group", len(groups) + repeated, len(groups), left, questions=groups.total()))
+        steps.append(
+            StepCount(
+                "benchmark", "group", len(groups) + repeated, len(groups), left, questions=groups.total()
+            )
+        )
     return steps
 
 
 def _by_fate(stage: str, unit: str, rows: Rows) -> StepCount:
-    reasons = Counter(row.get("reason") or row["fate"] for row in rows if row["fate"] not in ("kept", "error"))
+    reasons = Counter(
+        row.get("reason") or row["fate"] for row in rows if row["fate"] not in ("kept", "error")
+    )
     kept, errored = (sum(row["fate"] == fate for row in rows) for fate in ("kept", "error"))
     return StepCount(stage, unit, len(rows), kept, dict(reasons), errored)
 

@@ -1,4 +1,6 @@
-"""What all models recall together (ElephantBench paper, section 5.3): the best answer to each question out of a growing pool."""
+"""What all models recall together (ElephantBench paper, section 5.3): the best answer to each
+question out of a growing pool.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,11 +12,13 @@ _WORTH: dict[Outcome | None, int] = {None: 0, **{outcome: 3 - i for i, outcome i
 
 
 def oracle(data: ProbeData, strict: bool) -> Rows:
-    """A row a step: the model that was added, what it gains, and the shares of the pool's best answers.
+    """A row a step: the model that was added, what it gains, and the shares of the pool's best
+    answers.
 
-    Greedy: each step adds the model with the largest gain in complete recall; of equals the one with the larger gain in complete
-    and partial recall together, then the first by name. ``gain``, ``gain_any``: in questions. ``incomplete``: questions that no
-    model of the pool recalls in full. Not graded is worse than failed.
+    Greedy: each step adds the model with the largest gain in complete recall; of equals the one
+    with the larger gain in complete and partial recall together, then the first by name. ``gain``,
+    ``gain_any``: in questions. ``incomplete``: questions that no model of the pool recalls in full.
+    Not graded is worse than failed.
     """
     left = {model: list(data.outcomes(model, strict).values()) for model in sorted(data.models)}
     pool: list[Outcome | None] = [None] * len(data.items)

@@ -1,4 +1,6 @@
-"""Perplexity of the accounts against what was recalled (ElephantBench paper, section 5.5 and figure 10)."""
+"""Perplexity of the accounts against what was recalled (ElephantBench paper, section 5.5 and figure
+10).
+"""
 
 import math
 import statistics
@@ -14,10 +16,11 @@ _RANKS: dict[Outcome, int] = {outcome: 2 - i for i, outcome in enumerate(OUTCOME
 
 
 def perplexity_bins(data: ProbeData, strict: bool) -> Rows:
-    """A row a model with perplexities and bin: ten bins of equal count (fewer where that leaves less than 5 questions each).
+    """A row a model with perplexities and bin: ten bins of equal count (fewer where that leaves
+    less than 5 questions each).
 
-    Of equal perplexities the question that is first by id goes to the lower bin. ``without_ppl``: the model's questions that no
-    bin holds.
+    Of equal perplexities the question that is first by id goes to the lower bin. ``without_ppl``:
+    the model's questions that no bin holds.
     """
     rows: Rows = []
     for model, ppl in _scored(data):
@@ -42,12 +45,15 @@ def perplexity_bins(data: ProbeData, strict: bool) -> Rows:
 
 
 def perplexity_correlation(data: ProbeData, strict: bool) -> Rows:
-    """A row a model with perplexities and measure: Spearman's rank correlation of perplexity with it, 95% interval and p.
+    """A row a model with perplexities and measure: Spearman's rank correlation of perplexity with
+    it, 95% interval and p.
 
-    Measures: ``recall`` (failed, partial, complete as 0, 1, 2), and whether the outcome is complete, partial, failed. Only graded
-    questions count. The interval is Bonett and Wright's on Fisher's scale; null below 4 questions or where a side never varies.
-    So is p, which goes by Student's t, and where the ranks agree throughout both are null: there is no error to go by.
-    Questions of one group are taken for independent, so that intervals are narrower than they should be where groups are pairs.
+    Measures: ``recall`` (failed, partial, complete as 0, 1, 2), and whether the outcome is
+    complete, partial, failed. Only graded questions count. The interval is Bonett and Wright's on
+    Fisher's scale; null below 4 questions or where a side never varies. So is p, which goes by
+    Student's t, and where the ranks agree throughout both are null: there is no error to go by.
+    Questions of one group are taken for independent, so that intervals are narrower than they
+    should be where groups are pairs.
     """
     rows: Rows = []
     for model, ppl in _scored(data):
@@ -57,7 +63,8 @@ def perplexity_correlation(data: ProbeData, strict: bool) -> Rows:
         measures = {"recall": [_RANKS[o] for _, o in pairs]}
         measures |= {name: [int(o == name) for _, o in pairs] for name in OUTCOMES}
         rows += [
-            {"model": model, "measure": name, "questions": len(pairs), **spearman(values, ys)} for name, ys in measures.items()
+            {"model": model, "measure": name, "questions": len(pairs), **spearman(values, ys)}
+            for name, ys in measures.items()
         ]
     return rows
 
@@ -73,8 +80,14 @@ def spearman(xs: Sequence[float], ys: Sequence[float]) -> Row:
     if abs(r) >= 1 - 1e-12:
         return {"correlation": round(r, 4), "low": None, "high": None, "p": None}
     half = _Z * math.sqrt((1 + r * r / 2) / (len(xs) - 3))
-    low, high = math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
-    return {"correlation": round(r, 4), "low": round(low, 4), "high": round(high, 4), "p": float(found.pvalue)}
+    low = math.tanh(math.atanh(r) - half)
+    high = math.tanh(math.atanh(r) + half)
+    return {
+        "correlation": round(r, 4),
+        "low": round(low, 4),
+        "high": round(high, 4),
+        "p": float(found.pvalue),
+    }
 
 
 def _scored(data: ProbeData) -> list[tuple[str, dict[str, float]]]:

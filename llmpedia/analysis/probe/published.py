@@ -1,8 +1,9 @@
 """The published results of ElephantBench, and the numbers of questions behind their percentages.
 
-``elephantbench_leaderboard.csv`` holds the 32 lines of the paper's table 1: complete, partial and failed recall in percent of
-1,094 questions, K in percent of those not failed, and each model's group: fewer than 10, 10 to 100 or more than 100 billion
-parameters (lt10, 10to100, gt100), or proprietary.
+``elephantbench_leaderboard.csv`` holds the 32 lines of the paper's table 1: complete, partial and
+failed recall in percent of 1,094 questions, K in percent of those not failed, and each model's
+group: fewer than 10, 10 to 100 or more than 100 billion parameters (lt10, 10to100, gt100), or
+proprietary.
 """
 
 import csv
@@ -34,12 +35,16 @@ class Counts(NamedTuple):
 
 @cache
 def _lines() -> tuple[dict[str, str], ...]:
-    text = files("llmpedia.analysis.probe").joinpath("elephantbench_leaderboard.csv").read_text(encoding="utf-8")
+    text = (
+        files("llmpedia.analysis.probe").joinpath("elephantbench_leaderboard.csv").read_text(encoding="utf-8")
+    )
     return tuple(csv.DictReader(text.splitlines()))
 
 
 def published() -> Rows:
-    """The published lines in their order (the highest C first), each with the counts behind it and Wilson's 95% intervals."""
+    """The published lines in their order (the highest C first), each with the counts behind it and
+    Wilson's 95% intervals.
+    """
     rows: Rows = []
     for line in _lines():
         complete, partial, failed = counts_of(line)
@@ -59,7 +64,8 @@ def published() -> Rows:
 
 
 def counts_of(line: Mapping[str, Any], total: int = QUESTIONS) -> Counts:
-    """The numbers of questions that, out of ``total``, give a line's C, P, F and K to the digit that is printed.
+    """The numbers of questions that, out of ``total``, give a line's C, P, F and K to the digit
+    that is printed.
 
     A half of the last digit may have been rounded either way.
 
@@ -72,11 +78,14 @@ def counts_of(line: Mapping[str, Any], total: int = QUESTIONS) -> Counts:
         Counts(complete, partial, failed)
         for complete in either[0]
         for partial in either[1]
-        if (failed := total - complete - partial) in either[2] and _gives(complete, complete + partial, printed["k_pct"])
+        if (failed := total - complete - partial) in either[2]
+        and _gives(complete, complete + partial, printed["k_pct"])
     ]
     if len(found) != 1:
         told = ", ".join(f"{name} = {value}" for name, value in printed.items())
-        raise InputError(f"{line.get('model')}: {told}: {len(found)} ways to count {total} questions give these; must be one")
+        raise InputError(
+            f"{line.get('model')}: {told}: {len(found)} ways to count {total} questions give these; must be one"
+        )
     return found[0]
 
 
@@ -92,10 +101,11 @@ def _gives(part: int, whole: int, printed: Decimal) -> bool:
 
 
 def beside_published(results: Rows) -> Rows:
-    """Rows of results whose model has a published line over as many questions, with the difference of each share in points.
+    """Rows of results whose model has a published line over as many questions, with the difference
+    of each share in points.
 
-    Names are compared without regard to case. The published answers are not public, so that nothing can be compared question by
-    question and no paired test is possible.
+    Names are compared without regard to case. The published answers are not public, so that nothing
+    can be compared question by question and no paired test is possible.
     """
     lines = {row["model"].casefold(): row for row in published()}
     rows: Rows = []
@@ -105,8 +115,11 @@ def beside_published(results: Rows) -> Rows:
             continue
         both: Row = {}
         for name in _PRINTED:
-            ours, theirs = row[name], line[name]
+            ours = row[name]
+            theirs = line[name]
             both |= {name: ours, f"published_{name}": theirs}
-            both[f"{name.removesuffix('_pct')}_difference"] = None if ours is None else round(ours - theirs, 2)
+            both[f"{name.removesuffix('_pct')}_difference"] = (
+                None if ours is None else round(ours - theirs, 2)
+            )
         rows.append({"model": row["model"], "questions": QUESTIONS, **both})
     return rows

@@ -1,4 +1,6 @@
-"""The report of a probe: every table and figure that its data allow, what they do not allow and why, and one page with it all."""
+"""The report of a probe: every table and figure that its data allow, what they do not allow and
+why, and one page with it all.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -66,7 +68,9 @@ _FIGURES_OF = {
 
 
 def probe_report(data: ProbeData, strict: bool) -> tuple[dict[str, Rows], Rows]:
-    """(name -> rows, what is missing and why). ``strict`` counts what could not be graded as failed, as published scores do."""
+    """(name -> rows, what is missing and why). ``strict`` counts what could not be graded as
+    failed, as published scores do.
+    """
     table_1 = results(data, strict)
     pairs, pairs_missing = reasoning(data, strict)
     regression, regression_missing = exposure_regression(data, strict)
@@ -97,7 +101,9 @@ def _miss(table: str, reason: str) -> Row:
     return {"table": table, "what": "table", "reason": reason}
 
 
-def write_probe_report(tables: Mapping[str, Rows], missing: Rows, figures: Mapping[str, "Figure"], folder: Path) -> list[Path]:
+def write_probe_report(
+    tables: Mapping[str, Rows], missing: Rows, figures: Mapping[str, "Figure"], folder: Path
+) -> list[Path]:
     """The report's directory; the files written."""
     about = "Shares are in percent of all questions, intervals are 95%. -: not known or not defined."
     figures_of = {table: [name] for table, name in _FIGURES_OF.items()}

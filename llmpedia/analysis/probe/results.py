@@ -1,4 +1,6 @@
-"""How completely each model recalls (ElephantBench paper, table 1): C, P, F and K = C / (C + P), with Wilson's 95% intervals."""
+"""How completely each model recalls (ElephantBench paper, table 1): C, P, F and K = C / (C + P),
+with Wilson's 95% intervals.
+"""
 
 from collections import Counter
 
@@ -10,9 +12,10 @@ from llmpedia.probe.benchmark.grade import OUTCOMES
 def results(data: ProbeData, strict: bool) -> Rows:
     """A row a model, the highest C first.
 
-    Columns: ``complete, partial, failed`` (questions) and their shares of all questions with ``_low`` and ``_high``; ``k_pct``,
-    a share of complete and partial (null where there are none). ``not_graded`` = by engine (no response that could be graded) +
-    by judge + not asked; ``strict`` has counted these in ``failed``. ``truncated``: responses that the token budget cut.
+    Columns: ``complete, partial, failed`` (questions) and their shares of all questions with
+    ``_low`` and ``_high``; ``k_pct``, a share of complete and partial (null where there are none).
+    ``not_graded`` = by engine (no response that could be graded) + by judge + not asked; ``strict``
+    has counted these in ``failed``. ``truncated``: responses that the token budget cut.
     """
     rows = [_row(data, model, strict) for model in data.models]
     return sorted(rows, key=lambda row: (-row["complete"], -row["partial"], row["model"]))
@@ -20,7 +23,8 @@ def results(data: ProbeData, strict: bool) -> Rows:
 
 def _row(data: ProbeData, model: str, strict: bool) -> Row:
     run = data.models[model]
-    counted, questions = Counter(data.outcomes(model, strict).values()), len(data.items)
+    counted = Counter(data.outcomes(model, strict).values())
+    questions = len(data.items)
     complete, partial, failed = (counted[outcome] for outcome in OUTCOMES)
     lost = Counter(_lost(run.grades.get(question)) for question in data.items)
     del lost[None]
@@ -53,7 +57,9 @@ def _lost(graded: Graded | None) -> str | None:
 
 
 def share(name: str, part: int, whole: int) -> Row:
-    """``NAME_pct`` with Wilson's 95% interval ``NAME_low``, ``NAME_high``, in percent; null where nothing is to divide by."""
+    """``NAME_pct`` with Wilson's 95% interval ``NAME_low``, ``NAME_high``, in percent; null where
+    nothing is to divide by.
+    """
     low, high = wilson(part, whole) or (None, None)
     bounds = {"low": low, "high": high}
     return {

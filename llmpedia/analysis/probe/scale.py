@@ -34,7 +34,9 @@ def groups(data: ProbeData, strict: bool) -> Rows:
         counted = {model: Counter(data.outcomes(model, strict).values()) for model in models}
         # Of counts, not of rounded shares: the mean of rounded shares may differ in the last digit.
         means = {
-            f"{outcome or 'not_graded'}_pct": percent(statistics.fmean(c[outcome] for c in counted.values()), len(data.items))
+            f"{outcome or 'not_graded'}_pct": percent(
+                statistics.fmean(c[outcome] for c in counted.values()), len(data.items)
+            )
             for outcome in (*OUTCOMES, None)
         }
         best = min(models, key=lambda model: (-counted[model]["complete"], model))
@@ -51,25 +53,36 @@ def groups(data: ProbeData, strict: bool) -> Rows:
 
 
 def reasoning(data: ProbeData, strict: bool) -> tuple[Rows, Rows]:
-    """A row a model that was run with reasoning off and on, and what is missing: models with several runs of one kind.
+    """A row a model that was run with reasoning off and on, and what is missing: models with
+    several runs of one kind.
 
-    Only questions graded in both runs are compared (``not_compared``: the others). Differences are on minus off, in points.
-    ``gained, lost``: questions complete only with, only without it; ``p``: McNemar's exact test of these two, two-sided.
+    Only questions graded in both runs are compared (``not_compared``: the others). Differences are
+    on minus off, in points. ``gained, lost``: questions complete only with, only without it; ``p``:
+    McNemar's exact test of these two, two-sided.
     """
     rows: Rows = []
     missing: Rows = []
     for base, runs in sorted(_by_base(data).items()):
-        off, on = runs[False], runs[True]
+        off = runs[False]
+        on = runs[True]
         if off and on and max(len(off), len(on)) > 1:
             twice = ", ".join(off if len(off) > 1 else on)
-            missing.append({"table": "reasoning", "what": base, "reason": f"{twice} are runs of one kind; give one of them"})
+            missing.append(
+                {
+                    "table": "reasoning",
+                    "what": base,
+                    "reason": f"{twice} are runs of one kind; give one of them",
+                }
+            )
         elif off and on:
             rows.append(_pair(data, off[0], on[0], strict))
     return sorted(rows, key=lambda row: (row["family"] or "", row["parameters_b"] or 0, row["on"])), missing
 
 
 def _by_base(data: ProbeData) -> dict[str, dict[bool, list[str]]]:
-    """Runs of one model, by reasoning. A model is told by its base, else by family and size where both are known."""
+    """Runs of one model, by reasoning. A model is told by its base, else by family and size where
+    both are known.
+    """
     found: defaultdict[str, dict[bool, list[str]]] = defaultdict(lambda: {False: [], True: []})
     for model, run in sorted(data.models.items()):
         facts = run.facts
@@ -81,8 +94,11 @@ def _by_base(data: ProbeData) -> dict[str, dict[bool, list[str]]]:
 
 
 def _pair(data: ProbeData, off: str, on: str, strict: bool) -> Row:
-    without, with_it = data.outcomes(off, strict), data.outcomes(on, strict)
-    both = Counter((without[q], with_it[q]) for q in data.items if without[q] is not None and with_it[q] is not None)
+    without = data.outcomes(off, strict)
+    with_it = data.outcomes(on, strict)
+    both = Counter(
+        (without[q], with_it[q]) for q in data.items if without[q] is not None and with_it[q] is not None
+    )
     compared = both.total()
     facts = data.models[on].facts
     row: Row = {"family": facts.family, "parameters_b": facts.parameters_b, "off": off, "on": on}
@@ -101,7 +117,9 @@ def _pair(data: ProbeData, off: str, on: str, strict: bool) -> Row:
 
 
 def mcnemar(gained: int, lost: int) -> float:
-    """McNemar's exact test, two-sided: of the questions that differ, is each way as likely as the other? 1 where none does."""
+    """McNemar's exact test, two-sided: of the questions that differ, is each way as likely as the
+    other? 1 where none does.
+    """
     from scipy import stats
 
     return float(stats.binomtest(gained, gained + lost, 0.5).pvalue) if gained + lost else 1.0

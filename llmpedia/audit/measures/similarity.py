@@ -1,12 +1,15 @@
-"""How close a generated article is to another text on the subject, as a rule Wikipedia's (paper, section 4.2 and table 7).
+"""How close a generated article is to another text on the subject, as a rule Wikipedia's (paper,
+section 4.2 and table 7).
 
-Both sides are plain text: markup is taken out before. All values are from 0 to 1 (the semantic cosine from -1 to 1), and null
-where a side is empty or too short for the measure. Words are runs of letters, digits and underscores, case folded.
+Both sides are plain text: markup is taken out before. All values are from 0 to 1 (the semantic
+cosine from -1 to 1), and null where a side is empty or too short for the measure. Words are runs of
+letters, digits and underscores, case folded.
 
-Two readings that change numbers. TF-IDF is fitted once on all texts of all pairs given, without a stop list; fitted on each
-pair alone, its cosine is another number (0.92 against 0.83 in one trial), so values of different corpora do not compare. Of
-n-grams both readings are given: ``jaccard_n`` = shared / all distinct n-grams of the two texts, ``overlap_n`` = shared /
-distinct n-grams of the text that has fewer. The paper's program has the second (its "n-gram overlap"), which does not fall
+Two readings that change numbers. TF-IDF is fitted once on all texts of all pairs given, without a
+stop list; fitted on each pair alone, its cosine is another number (0.92 against 0.83 in one trial),
+so values of different corpora do not compare. Of n-grams both readings are given: ``jaccard_n`` =
+shared / all distinct n-grams of the two texts, ``overlap_n`` = shared / distinct n-grams of the
+text that has fewer. The paper's program has the second (its "n-gram overlap"), which does not fall
 merely because one text is longer, and fits TF-IDF on each pair.
 """
 
@@ -24,7 +27,11 @@ Encoder = Callable[[list[str]], "np.ndarray[Any, Any]"]
 """Texts -> vectors of shape [texts, dimensions]. Where it reads only a text's beginning, so does the semantic cosine."""
 
 LENGTHS = (1, 2, 3)
-_MEASURES = ("tfidf_cosine", *(f"{kind}_{n}" for n in LENGTHS for kind in ("jaccard", "overlap")), "semantic_cosine")
+_MEASURES = (
+    "tfidf_cosine",
+    *(f"{kind}_{n}" for n in LENGTHS for kind in ("jaccard", "overlap")),
+    "semantic_cosine",
+)
 _WORD = re.compile(r"\w+")
 
 
@@ -34,13 +41,15 @@ def words_of(text: str) -> list[str]:
 
 
 def similarities(pairs: Sequence[tuple[str, str]], encode: Encoder | None) -> Rows:
-    """A row for each (generated, reference) pair, in order. Without an encoder ``semantic_cosine`` is null.
+    """A row for each (generated, reference) pair, in order. Without an encoder ``semantic_cosine``
+    is null.
 
     Raises:
         EngineError: the encoder returned another number of vectors than texts.
     """
     words = [(words_of(generated), words_of(reference)) for generated, reference in pairs]
-    tfidf, semantic = _tfidf(words), _semantic(pairs, encode)
+    tfidf = _tfidf(words)
+    semantic = _semantic(pairs, encode)
     return [
         {
             "tfidf_cosine": tfidf[i],
@@ -56,8 +65,10 @@ def similarities(pairs: Sequence[tuple[str, str]], encode: Encoder | None) -> Ro
 def _overlaps(generated: list[str], reference: list[str]) -> Row:
     found: Row = {}
     for n in LENGTHS:
-        a, b = ngrams(generated, n), ngrams(reference, n)
-        shared, defined = len(a & b), bool(a and b)
+        a = ngrams(generated, n)
+        b = ngrams(reference, n)
+        shared = len(a & b)
+        defined = bool(a and b)
         found[f"jaccard_{n}"] = shared / (len(a) + len(b) - shared) if defined else None
         found[f"overlap_{n}"] = shared / min(len(a), len(b)) if defined else None
     return found
@@ -74,7 +85,9 @@ def _tfidf(words: list[tuple[list[str], list[str]]]) -> list[float | None]:
     if not any(side for pair in words for side in pair):
         return [None] * len(words)
     # The analyzer passes our own words through, so that every measure counts the same ones.
-    vectors = TfidfVectorizer(analyzer=lambda side: side).fit_transform([side for pair in words for side in pair])
+    vectors = TfidfVectorizer(analyzer=lambda side: side).fit_transform(
+        [side for pair in words for side in pair]
+    )
     cosines = vectors[0::2].multiply(vectors[1::2]).sum(axis=1).A1  # rows have length 1
     return [min(float(c), 1.0) if a and b else None for c, (a, b) in zip(cosines, words, strict=True)]
 
@@ -87,7 +100,9 @@ def _semantic(pairs: Sequence[tuple[str, str]], encode: Encoder | None) -> list[
     texts = [side for pair in pairs for side in pair]
     vectors = np.asarray(encode(texts), dtype=float)
     if vectors.ndim != 2 or len(vectors) != len(texts):
-        raise EngineError(f"encoder: {len(texts)} texts gave an array of shape {vectors.shape}; must be one vector a text")
+        raise EngineError(
+            f"encoder: {len(texts)} texts gave an array of shape {vectors.shape}; must be one vector a text"
+        )
     lengths = np.linalg.norm(vectors, axis=1)
     # A vector of length 0 or with a hole is a failed embedding, which says nothing about the text.
     good = np.isfinite(lengths) & (lengths > 0) & np.array([bool(t.strip()) for t in texts])

@@ -1,9 +1,11 @@
-"""What an audit's verdicts say: scores of each article and tier, their macro averages by group, and where articles ended.
+"""What an audit's verdicts say: scores of each article and tier, their macro averages by group, and
+where articles ended.
 
-Formulas (paper, section 4.2), over an article's adjudicated claims N = n_s + n_r + n_u (supported, refuted, insufficient):
-precision = n_s / (n_s + n_r), true = n_s / N, false = n_r / N, unverifiable = n_u / N; coverage = articles with usable
-evidence / articles whose evidence outcome is known. Shares are from 0 to 1; one that is not defined is null, never 0.
-Not adjudicated are the claims of an article with usable evidence that got no verdict: they are outside of N, and shown.
+Formulas (paper, section 4.2), over an article's adjudicated claims N = n_s + n_r + n_u (supported,
+refuted, insufficient): precision = n_s / (n_s + n_r), true = n_s / N, false = n_r / N, unverifiable
+= n_u / N; coverage = articles with usable evidence / articles whose evidence outcome is known.
+Shares are from 0 to 1; one that is not defined is null, never 0. Not adjudicated are the claims of
+an article with usable evidence that got no verdict: they are outside of N, and shown.
 """
 
 import statistics
@@ -38,14 +40,18 @@ class AuditData:
 
     @classmethod
     def of(cls, articles: Any, claims: Any, evidence: Any, verdicts: Any) -> "AuditData":
-        """From sequences of rows or pyarrow tables; only the columns needed are read, so not the evidence's texts.
+        """From sequences of rows or pyarrow tables; only the columns needed are read, so not the
+        evidence's texts.
 
         Raises:
-            InputError: a row is double, refers to nothing, is of an unknown kind, or was judged without usable evidence.
+            InputError: a row is double, refers to nothing, is of an unknown kind, or was judged
+            without usable evidence.
         """
         subjects = _keyed(rows_of(articles, _ARTICLE), ("subject_id",), "article")
         known_claims = _keyed(rows_of(claims, ("claim_id", "subject_id")), ("claim_id",), "claim")
-        found = _keyed(rows_of(evidence, ("subject_id", "tier", "outcome")), ("subject_id", "tier"), "evidence")
+        found = _keyed(
+            rows_of(evidence, ("subject_id", "tier", "outcome")), ("subject_id", "tier"), "evidence"
+        )
         judged = _keyed(rows_of(verdicts, ("claim_id", "tier", "verdict")), ("claim_id", "tier"), "verdict")
         outcomes = {key: _outcome(row) for key, row in found.items()}
         _check_claims(subjects, known_claims)
@@ -77,7 +83,9 @@ def _keyed(rows: Rows, columns: tuple[str, ...], what: str) -> dict[Any, Row]:
         key = tuple(row[c] for c in columns)
         if keyed.setdefault(key if len(key) > 1 else key[0], row) is not row:
             named = ", ".join(f"{c} = {v!r}" for c, v in zip(columns, key, strict=True))
-            raise InputError(f"{what} {named}: there are two such rows; each must be there once: write the audit's tables anew")
+            raise InputError(
+                f"{what} {named}: there are two such rows; each must be there once: write the audit's tables anew"
+            )
     return keyed
 
 
@@ -94,7 +102,9 @@ def _check_claims(subjects: dict[int, Row], claims: dict[int, Row]) -> None:
     counted = Counter(row["subject_id"] for row in claims.values())
     for subject, n in counted.items():
         if subject not in subjects:
-            raise InputError(f"subject_id = {subject!r}: {n} claims of an article that was not audited; leave them out")
+            raise InputError(
+                f"subject_id = {subject!r}: {n} claims of an article that was not audited; leave them out"
+            )
     for subject, row in subjects.items():
         if row["claims"] is not None and row["claims_error"] is not None:
             raise InputError(
@@ -109,31 +119,44 @@ def _check_claims(subjects: dict[int, Row], claims: dict[int, Row]) -> None:
 
 
 def _check_verdict(row: Row, claims: dict[int, Row], outcomes: dict[tuple[int, str], Outcome]) -> None:
-    """A verdict needs its claim, a known class, and, unless it is none, evidence that could be judged by."""
-    claim, tier, verdict = claims.get(row["claim_id"]), row["tier"], row["verdict"]
+    """A verdict needs its claim, a known class, and, unless it is none, evidence that could be
+    judged by.
+    """
+    claim = claims.get(row["claim_id"])
+    tier = row["tier"]
+    verdict = row["verdict"]
     where = f"verdict of claim_id = {row['claim_id']!r}, tier {tier!r}"
     if claim is None:
         raise InputError(f"{where}: there is no such claim; write the audit's tables anew")
     if verdict not in (*LABELS, NOT_ADJUDICATED):
-        raise InputError(f"{where}: {verdict!r} is no verdict; must be one of {', '.join((*LABELS, NOT_ADJUDICATED))}")
+        raise InputError(
+            f"{where}: {verdict!r} is no verdict; must be one of {', '.join((*LABELS, NOT_ADJUDICATED))}"
+        )
     outcome = outcomes.get((claim["subject_id"], tier))
     if verdict != NOT_ADJUDICATED and outcome not in USABLE:
         told = outcome or "no evidence row"
-        raise InputError(f"{where}: {verdict!r} although the evidence is {told!s}; nothing can be judged by it: judge anew")
+        raise InputError(
+            f"{where}: {verdict!r} although the evidence is {told!s}; nothing can be judged by it: judge anew"
+        )
 
 
 def article_scores(data: AuditData) -> Rows:
     """A row for each article and tier.
 
-    ``outcome`` is null where no evidence was looked for, ``usable`` where that is not known (or fetching failed).
-    ``n_s, n_r, n_u, not_adjudicated`` are null without usable evidence and where extraction failed.
+    ``outcome`` is null where no evidence was looked for, ``usable`` where that is not known (or
+    fetching failed). ``n_s, n_r, n_u, not_adjudicated`` are null without usable evidence and where
+    extraction failed.
     """
     counted: defaultdict[tuple[int, str], Counter[str]] = defaultdict(Counter)
     for claim in data.claims:
         for tier in data.tiers:
-            counted[claim["subject_id"], tier][data.verdicts.get((claim["claim_id"], tier), NOT_ADJUDICATED)] += 1
+            counted[claim["subject_id"], tier][
+                data.verdicts.get((claim["claim_id"], tier), NOT_ADJUDICATED)
+            ] += 1
     return [
-        _article_row(row, tier, data.outcomes.get((row["subject_id"], tier)), counted[row["subject_id"], tier])
+        _article_row(
+            row, tier, data.outcomes.get((row["subject_id"], tier)), counted[row["subject_id"], tier]
+        )
         for row in data.articles
         for tier in data.tiers
     ]
@@ -149,7 +172,9 @@ def _article_row(article: Row, tier: str, outcome: Outcome | None, counted: Coun
 
 
 def shares(n_s: int, n_r: int, n_u: int) -> dict[str, float | None]:
-    """Precision, true, false and unverifiable share (paper, section 4.2); null where there is nothing to divide by."""
+    """Precision, true, false and unverifiable share (paper, section 4.2); null where there is
+    nothing to divide by.
+    """
     n = n_s + n_r + n_u
     return {
         "precision": n_s / (n_s + n_r) if n_s + n_r else None,
@@ -161,7 +186,9 @@ def shares(n_s: int, n_r: int, n_u: int) -> dict[str, float | None]:
 
 @dataclass(frozen=True)
 class Macro:
-    """Mean over the n articles that define a value, sample standard deviation, 95% percentile bootstrap interval."""
+    """Mean over the n articles that define a value, sample standard deviation, 95% percentile
+    bootstrap interval.
+    """
 
     mean: float | None
     sd: float | None
@@ -175,9 +202,11 @@ class Macro:
 
 
 def macro(values: Iterable[float | None], seed: int) -> Macro:
-    """The macro average of articles' values; nulls are left out. Spread and interval need two values.
+    """The macro average of articles' values; nulls are left out. Spread and interval need two
+    values.
 
-    The interval resamples articles (2,000 times, percentile method, the same for the same values and seed).
+    The interval resamples articles (2,000 times, percentile method, the same for the same values
+    and seed).
     """
     import numpy as np
     from scipy import stats
@@ -190,7 +219,12 @@ def macro(values: Iterable[float | None], seed: int) -> Macro:
     # A batch bounds the memory of large samples: resamples x articles.
     batch = max(1, min(RESAMPLES, 4_000_000 // found.size))
     drawn = stats.bootstrap(
-        (found,), np.mean, n_resamples=RESAMPLES, batch=batch, method="percentile", rng=np.random.default_rng(seed)
+        (found,),
+        np.mean,
+        n_resamples=RESAMPLES,
+        batch=batch,
+        method="percentile",
+        rng=np.random.default_rng(seed),
     )
     low, high = (float(v) for v in drawn.confidence_interval)
     return Macro(float(found.mean()), float(found.std(ddof=1)), int(found.size), low, high)
@@ -207,11 +241,13 @@ def wilson(part: int, whole: int) -> tuple[float, float] | None:
 
 
 def summaries(scores: Rows, by: Sequence[str], constants: Mapping[str, Any], seed: int) -> Rows:
-    """A row for each group of article scores; groups by ``by`` out of ``hop`` and ``sample``, and always by tier.
+    """A row for each group of article scores; groups by ``by`` out of ``hop`` and ``sample``, and
+    always by tier.
 
-    By ``sample``, an article counts in every sample it belongs to; else once, and samples that were drawn in different ways are
-    mixed: such a row tells of the audit, not of the encyclopedia. ``constants``: what all the articles have in
-    common (model, persona, topic, ...). Columns: see :func:`_summary`.
+    By ``sample``, an article counts in every sample it belongs to; else once, and samples that were
+    drawn in different ways are
+    mixed: such a row tells of the audit, not of the encyclopedia. ``constants``: what all the
+    articles have in common (model, persona, topic, ...). Columns: see :func:`_summary`.
     """
     groups: defaultdict[tuple[Any, ...], Rows] = defaultdict(list)
     for row in scores:
@@ -219,21 +255,32 @@ def summaries(scores: Rows, by: Sequence[str], constants: Mapping[str, Any], see
             groups[sample, row["hop"] if "hop" in by else None, row["tier"]].append(row)
     by_name = "+".join([*(b for b in ("sample", "hop") if b in by), "tier"])
     return [
-        {**constants, "by": by_name, "sample": sample, "hop": hop, "tier": tier, **_summary(groups[sample, hop, tier], seed)}
+        {
+            **constants,
+            "by": by_name,
+            "sample": sample,
+            "hop": hop,
+            "tier": tier,
+            **_summary(groups[sample, hop, tier], seed),
+        }
         for sample, hop, tier in sorted(groups, key=_order)
     ]
 
 
 def frontier(scores: Rows, sample: str, constants: Mapping[str, Any], seed: int) -> Rows:
-    """The web tier's row for the sample's articles that are known to be absent from Wikipedia (paper, table 6); or none.
+    """The web tier's row for the sample's articles that are known to be absent from Wikipedia
+    (paper, table 6); or none.
 
-    Disambiguation pages and impossible titles count as absent; articles for which fetching failed do not.
+    Disambiguation pages and impossible titles count as absent; articles for which fetching failed
+    do not.
     """
     absent = {row["subject_id"] for row in scores if row["tier"] == "wikipedia" and row["usable"] is False}
     rows = [r for r in scores if r["tier"] == "web" and sample in r["strata"] and r["subject_id"] in absent]
     if not rows:
         return []
-    return [{**constants, "by": "frontier", "sample": sample, "hop": None, "tier": "web", **_summary(rows, seed)}]
+    return [
+        {**constants, "by": "frontier", "sample": sample, "hop": None, "tier": "web", **_summary(rows, seed)}
+    ]
 
 
 def _order(key: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -244,13 +291,16 @@ def _order(key: tuple[Any, ...]) -> tuple[Any, ...]:
 def _summary(rows: Rows, seed: int) -> Row:
     """Counts and macro averages of one group in one tier.
 
-    ``coverage`` = ``found`` / (``articles`` - ``not_looked_up`` - ``fetch_failed``), with Wilson's 95% interval. ``claims``: of
-    all the group's articles; ``claims_with_evidence`` = ``n_s + n_r + n_u + not_adjudicated``.
+    ``coverage`` = ``found`` / (``articles`` - ``not_looked_up`` - ``fetch_failed``), with Wilson's
+    95% interval. ``claims``: of all the group's articles; ``claims_with_evidence`` = ``n_s + n_r +
+    n_u + not_adjudicated``.
     """
     found = sum(r["usable"] is True for r in rows)
     known = sum(r["usable"] is not None for r in rows)
     interval = wilson(found, known) or (None, None)
-    sums = {name: sum(r[name] or 0 for r in rows) for name in ("claims", "n_s", "n_r", "n_u", NOT_ADJUDICATED)}
+    sums = {
+        name: sum(r[name] or 0 for r in rows) for name in ("claims", "n_s", "n_r", "n_u", NOT_ADJUDICATED)
+    }
     words = [r["words"] for r in rows]
     summary = {
         "articles": len(rows),
@@ -275,8 +325,9 @@ def _summary(rows: Rows, seed: int) -> Row:
 def funnel(scores: Rows, constants: Mapping[str, Any]) -> Rows:
     """What became of every sampled article, a row a tier and each number the sum of the next ones.
 
-    ``sampled = extraction_failed + not_extracted + without_claims + with_claims``; ``with_claims`` = the sum over outcomes,
-    ``not_looked_up`` among them; those of usable outcomes = ``judged_in_full + judged_in_part + not_judged``.
+    ``sampled = extraction_failed + not_extracted + without_claims + with_claims``; ``with_claims``
+    = the sum over outcomes, ``not_looked_up`` among them; those of usable outcomes =
+    ``judged_in_full + judged_in_part + not_judged``.
     """
     tiers = [tier for tier in TIERS if any(r["tier"] == tier for r in scores)]
     return [{**constants, "tier": tier, **_fates([r for r in scores if r["tier"] == tier])} for tier in tiers]
@@ -289,7 +340,10 @@ def _fates(rows: Rows) -> Row:
     judging = Counter(_judging(r) for r in carried if r["usable"])
     return {
         "sampled": len(rows),
-        **{stage: extraction[stage] for stage in ("extraction_failed", "not_extracted", "without_claims", "with_claims")},
+        **{
+            stage: extraction[stage]
+            for stage in ("extraction_failed", "not_extracted", "without_claims", "with_claims")
+        },
         **{name: outcomes[name] for name in (*map(str, Outcome), NOT_LOOKED_UP)},
         **{stage: judging[stage] for stage in ("judged_in_full", "judged_in_part", "not_judged")},
     }
@@ -308,7 +362,9 @@ def _judging(row: Row) -> str:
 
 
 def audit_metrics(data: AuditData, constants: Mapping[str, Any], seed: int) -> dict[str, Rows]:
-    """All of it. Name -> rows: ``articles``, ``summaries`` (every grouping, told apart by ``by``) and ``funnel``."""
+    """All of it. Name -> rows: ``articles``, ``summaries`` (every grouping, told apart by ``by``)
+    and ``funnel``.
+    """
     scores = article_scores(data)
     groupings: list[tuple[str, ...]] = [(), ("hop",), ("sample",), ("sample", "hop")]
     rows = [row for by in groupings for row in summaries(scores, by, constants, seed)]

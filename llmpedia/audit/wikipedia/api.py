@@ -1,7 +1,9 @@
-"""One request to a MediaWiki's API: its JSON, or what the failure says: worth another try, hopeless, or about what was asked.
+"""One request to a MediaWiki's API: its JSON, or what the failure says: worth another try,
+hopeless, or about what was asked.
 
-Faults come from two places with two faces: the edge in front of the wiki answers with a status and HTML, the wiki itself with
-HTTP 200 and a JSON error, even for an overload (``maxlag``). Neither says anything of a subject.
+Faults come from two places with two faces: the edge in front of the wiki answers with a status and
+HTML, the wiki itself with HTTP 200 and a JSON error, even for an overload (``maxlag``). Neither
+says anything of a subject.
 """
 
 import asyncio
@@ -24,7 +26,8 @@ _REFUSED = frozenset({401, 403})
 _NO_API = frozenset({404, 405, 410})
 _RETRIED = frozenset({408, 409, 425, 429})
 _TOO_MANY = 429
-# Errors of MediaWiki that pass by themselves, by code (https://www.mediawiki.org/wiki/API:Errors_and_warnings).
+# Errors of MediaWiki that pass by themselves, by code
+# (https://www.mediawiki.org/wiki/API:Errors_and_warnings).
 _PASSING = ("maxlag", "ratelimited", "readonly", "internal_api_error", "timeout")
 _FORBIDDEN = ("readapidenied", "mwoauth", "assert", "blocked", "permissiondenied")
 # Servers take about 8 KB of address; a longer query goes in the body.
@@ -35,10 +38,11 @@ _MAX_QUERY_BYTES = 4000
 class MediaWikiSettings:
     """How a wiki is asked.
 
-    ``timeout_s``: for one request, all told. ``maxlag_s``: lag of the wiki's databases from which on it is to refuse us
-    (Wikimedia asks for 5). ``batch``: titles in a request, 50 at most for most accounts. ``linger_s``: how long a subject waits
-    for others to share its request. ``parallel``: requests at a time; Wikimedia asks for 1. ``token``: OAuth 2 access token of
-    the wiki, or None.
+    ``timeout_s``: for one request, all told. ``maxlag_s``: lag of the wiki's databases from which
+    on it is to refuse us (Wikimedia asks for 5). ``batch``: titles in a request, 50 at most for
+    most accounts. ``linger_s``: how long a subject waits for others to share its request.
+    ``parallel``: requests at a time; Wikimedia asks for 1. ``token``: OAuth 2 access token of the
+    wiki, or None.
     """
 
     timeout_s: float
@@ -50,7 +54,9 @@ class MediaWikiSettings:
 
 
 class ApiError(Exception):
-    """The wiki did not take what was asked; asking the same again is of no use. ``code``: the wiki's, or ``http-STATUS``."""
+    """The wiki did not take what was asked; asking the same again is of no use. ``code``: the
+    wiki's, or ``http-STATUS``.
+    """
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(f"{code}: {text}")
@@ -63,7 +69,8 @@ class Api:
     def __init__(self, url: str, user_agent: str, settings: MediaWikiSettings) -> None:
         import httpx
 
-        self._url, self._settings = url, settings
+        self._url = url
+        self._settings = settings
         headers = {"User-Agent": user_agent, "Promise-Non-Write-API-Action": "true"}
         if settings.token is not None:
             headers["Authorization"] = f"Bearer {settings.token}"
@@ -104,12 +111,18 @@ class Api:
             raise TransientError(f"{self._url}: {type(e).__name__}: {e}") from e
 
     def _heed_status(self, response: "httpx.Response") -> None:
-        status, said = response.status_code, f"{self._url}: HTTP {response.status_code}: {_words(response.text)}"
+        status = response.status_code
+        said = f"{self._url}: HTTP {response.status_code}: {_words(response.text)}"
         if status in _REFUSED:
-            raise EngineError(f"{said}; set wikipedia.contact to a mail or web address of yours, and check wikipedia.api_url")
+            raise EngineError(
+                f"{said}; set wikipedia.contact to a mail or web address of yours, and check wikipedia.api_url"
+            )
         if status in _NO_API or 300 <= status < 400:
             where = response.headers.get("Location")
-            raise EngineError(f"{said}; set api_url to the wiki's api.php" + (f", which says it is at {where}" if where else ""))
+            raise EngineError(
+                f"{said}; set api_url to the wiki's api.php"
+                + (f", which says it is at {where}" if where else "")
+            )
         if status in _RETRIED or status >= 500:
             wait = retry_after(response.headers.get("Retry-After"))
             raise TransientError(said, wait, status == _TOO_MANY)
@@ -117,12 +130,15 @@ class Api:
             raise ApiError(f"http-{status}", _words(response.text))
 
     def _raise(self, error: Mapping[str, Any], response: "httpx.Response") -> NoReturn:
-        code, text = str(error.get("code")), _words(str(error.get("text") or error.get("info")))
+        code = str(error.get("code"))
+        text = _words(str(error.get("text") or error.get("info")))
         if code.startswith(_PASSING):
             wait = retry_after(response.headers.get("Retry-After"))
             raise TransientError(f"{self._url}: {code}: {text}", wait, code == "ratelimited")
         if code.startswith(_FORBIDDEN):
-            raise EngineError(f"{self._url}: {code}: {text}; not readable without an account; use another wikipedia.api_url")
+            raise EngineError(
+                f"{self._url}: {code}: {text}; not readable without an account; use another wikipedia.api_url"
+            )
         raise ApiError(code, text)
 
 
@@ -130,10 +146,13 @@ def check_address(url: str, user_agent: str) -> None:
     """Refuse what no wiki could be asked with.
 
     Raises:
-        ConfigError: ``api_url`` is no HTTP address, or ``user_agent`` names nobody who can be reached.
+        ConfigError: ``api_url`` is no HTTP address, or ``user_agent`` names nobody who can be
+        reached.
     """
     if not url.startswith(("http://", "https://")):
-        raise ConfigError(f"api_url = {url!r}: must be the address of a wiki's api.php; begin it with https://")
+        raise ConfigError(
+            f"api_url = {url!r}: must be the address of a wiki's api.php; begin it with https://"
+        )
     if not ("@" in user_agent or "://" in user_agent):
         raise ConfigError(
             f"wikipedia.contact: {user_agent!r} does not tell how you can be reached; set it to a mail or web address"
@@ -145,9 +164,13 @@ def _json(response: "httpx.Response") -> dict[str, Any]:
     try:
         data = json.loads(response.content)
     except ValueError as e:
-        raise TransientError(f"{response.url.host}: an answer that is no JSON ({kind}): {_words(response.text)}") from e
+        raise TransientError(
+            f"{response.url.host}: an answer that is no JSON ({kind}): {_words(response.text)}"
+        ) from e
     if not isinstance(data, dict):
-        raise TransientError(f"{response.url.host}: an answer that is no JSON object: {_words(response.text)}")
+        raise TransientError(
+            f"{response.url.host}: an answer that is no JSON object: {_words(response.text)}"
+        )
     return data
 
 

@@ -10,14 +10,21 @@ T = TypeVar("T")
 class Batches(Generic[T]):
     """Answers for single keys out of calls for many, in one event loop.
 
-    ``answer`` maps every key that it is given to a result or to the exception that its askers get; what it raises, all get.
-    A key that is already on its way is not asked again. While ``parallel`` calls are in flight, others gather.
+    ``answer`` maps every key that it is given to a result or to the exception that its askers get;
+    what it raises, all get. A key that is already on its way is not asked again. While ``parallel``
+    calls are in flight, others gather.
     """
 
     def __init__(
-        self, answer: Callable[[list[str]], Awaitable[Mapping[str, T | Exception]]], size: int, linger_s: float, parallel: int
+        self,
+        answer: Callable[[list[str]], Awaitable[Mapping[str, T | Exception]]],
+        size: int,
+        linger_s: float,
+        parallel: int,
     ) -> None:
-        self._answer, self._size, self._linger_s = answer, size, linger_s
+        self._answer = answer
+        self._size = size
+        self._linger_s = linger_s
         self._slots = asyncio.Semaphore(parallel)
         self._asked: dict[str, asyncio.Future[T]] = {}
         self._gathered: list[str] = []
@@ -38,7 +45,8 @@ class Batches(Generic[T]):
     async def _run(self) -> None:
         await asyncio.sleep(self._linger_s)
         async with self._slots:
-            keys, self._gathered = self._gathered[: self._size], self._gathered[self._size :]
+            keys = self._gathered[: self._size]
+            self._gathered = self._gathered[self._size :]
             if keys:
                 self._settle(keys, await self._results(keys))
 
@@ -50,7 +58,8 @@ class Batches(Generic[T]):
 
     def _settle(self, keys: list[str], results: Mapping[str, T | Exception]) -> None:
         for key in keys:
-            future, result = self._asked.pop(key), results[key]
+            future = self._asked.pop(key)
+            result = results[key]
             if isinstance(result, Exception):
                 future.set_exception(result)
                 future.exception()  # taken note of, should all askers have given up

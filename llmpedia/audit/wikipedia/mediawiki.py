@@ -1,7 +1,9 @@
-"""Tier 1: full articles of a MediaWiki by the subject's name alone, with redirects resolved (paper, section 4.2).
+"""Tier 1: full articles of a MediaWiki by the subject's name alone, with redirects resolved (paper,
+section 4.2).
 
-Subjects asked for within a moment share a request, up to 50; the wikitext of the latest revision becomes plain text with its
-infoboxes and tables, where many dates stand and nowhere else (the wiki's own extracts drop both).
+Subjects asked for within a moment share a request, up to 50; the wikitext of the latest revision
+becomes plain text with its infoboxes and tables, where many dates stand and nowhere else (the
+wiki's own extracts drop both).
 """
 
 import asyncio
@@ -13,10 +15,10 @@ from typing import Any
 from urllib.parse import quote
 
 from llmpedia.audit.evidence import Evidence, Outcome, Provider, Source
-from llmpedia.audit.wikipedia.responses import Answer, Found
 from llmpedia.audit.wikipedia.api import Api, ApiError, MediaWikiSettings, check_address
 from llmpedia.audit.wikipedia.coalescing import Batches
 from llmpedia.audit.wikipedia.plain_text import wikitext_plain
+from llmpedia.audit.wikipedia.responses import Answer, Found
 from llmpedia.audit.wikipedia.titles import Refused, Site, Title, safe_title
 from llmpedia.engines.base import TransientError
 
@@ -29,15 +31,25 @@ _PAGES = {
     "inprop": "url",
     "redirects": "1",
 }
-# Errors that are about the title and not about the request (ApiQuery and ApiPageSet of MediaWiki 1.39).
+# Errors that are about the title and not about the request (ApiQuery and ApiPageSet of MediaWiki
+# 1.39).
 _OF_TITLE = ("invalidtitle", "title-invalid", "missingtitle", "badtitle")
 
 
 class MediaWiki(Provider):
-    """Evidence of one wiki; see :class:`~llmpedia.audit.evidence.Provider`. Usable from several event loops."""
+    """Evidence of one wiki; see :class:`~llmpedia.audit.evidence.Provider`. Usable from several
+    event loops.
+    """
 
-    def __init__(self, api_url: str, user_agent: str, settings: MediaWikiSettings, slot: Callable[[], Any] | None = None) -> None:
-        """``user_agent``: names the program and an address to reach its operator at, which Wikimedia requires.
+    def __init__(
+        self,
+        api_url: str,
+        user_agent: str,
+        settings: MediaWikiSettings,
+        slot: Callable[[], Any] | None = None,
+    ) -> None:
+        """``user_agent``: names the program and an address to reach its operator at, which
+        Wikimedia requires.
 
         ``slot``: makes the async context that each request is made in, where processes share a cap.
 
@@ -47,7 +59,9 @@ class MediaWiki(Provider):
         check_address(api_url, user_agent)
         self.name = f"mediawiki:{api_url}"
         self._opened = api_url, user_agent, settings, slot
-        self._sessions: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Session] = weakref.WeakKeyDictionary()
+        self._sessions: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Session] = (
+            weakref.WeakKeyDictionary()
+        )
 
     async def find(self, subject: str) -> Evidence:
         """The article on a subject; one try.
@@ -84,10 +98,15 @@ class MediaWiki(Provider):
 
 
 class _Session:
-    """What belongs to one event loop: connections, subjects waiting for a request, what the wiki says of itself."""
+    """What belongs to one event loop: connections, subjects waiting for a request, what the wiki
+    says of itself.
+    """
 
-    def __init__(self, api_url: str, user_agent: str, settings: MediaWikiSettings, slot: Callable[[], Any] | None) -> None:
-        self._url, self._slot = api_url, slot or nullcontext
+    def __init__(
+        self, api_url: str, user_agent: str, settings: MediaWikiSettings, slot: Callable[[], Any] | None
+    ) -> None:
+        self._url = api_url
+        self._slot = slot or nullcontext
         self.api = Api(api_url, user_agent, settings)
         self._pages = Batches(self._fetch, settings.batch, settings.linger_s, settings.parallel)
         self._sites = Batches(self._fetch_site, 1, 0, 1)
@@ -119,12 +138,16 @@ class _Session:
         try:
             return Site.read((await self.api.query(_SITE))["query"])
         except (KeyError, TypeError, AttributeError) as e:
-            raise TransientError(f"{self._url}: an answer without the wiki's settings ({type(e).__name__}: {e})") from e
+            raise TransientError(
+                f"{self._url}: an answer without the wiki's settings ({type(e).__name__}: {e})"
+            ) from e
         except ApiError as e:
             raise TransientError(f"{self._url}: {e}") from e
 
     async def _fetch(self, titles: list[str]) -> Mapping[str, Found | Exception]:
-        """What each title came to. One that the wiki chokes on must not spoil its neighbours: the batch is halved."""
+        """What each title came to. One that the wiki chokes on must not spoil its neighbours: the
+        batch is halved.
+        """
         try:
             answer = await self._ask(titles)
         except ApiError as e:
@@ -142,7 +165,8 @@ class _Session:
 
     async def _ask(self, titles: list[str]) -> Answer:
         """The whole answer to one batch, over as many requests as the wiki parts it into."""
-        answer, more = Answer(), [dict[str, str]()]
+        answer = Answer()
+        more = [dict[str, str]()]
         while True:
             async with self._slot():
                 data = await self.api.query({**_PAGES, "titles": "|".join(titles), **more[-1]})
@@ -150,7 +174,9 @@ class _Session:
                 answer.add(data.get("query", {}))
                 following = {str(k): str(v) for k, v in data.get("continue", {}).items()}
             except (KeyError, TypeError, AttributeError) as e:
-                raise TransientError(f"{self._url}: an answer of another shape ({type(e).__name__}: {e})") from e
+                raise TransientError(
+                    f"{self._url}: an answer of another shape ({type(e).__name__}: {e})"
+                ) from e
             if not following:
                 return answer
             if following in more:

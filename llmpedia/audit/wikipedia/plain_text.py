@@ -1,10 +1,12 @@
 """Wikitext of an encyclopedia's article as plain text that keeps what carries facts.
 
-Kept: prose, link labels, headings and list items as lines, rows of tables, parameters of infoboxes as ``name: value``, what
-small templates hold (``{{birth date|1890|3|11}}`` as 1890-03-11). Dropped: references, comments, files, categories,
-navigation, maintenance notices. Templates are not expanded: their parameters stand for them.
+Kept: prose, link labels, headings and list items as lines, rows of tables, parameters of infoboxes
+as ``name: value``, what small templates hold (``{{birth date|1890|3|11}}`` as 1890-03-11). Dropped:
+references, comments, files, categories, navigation, maintenance notices. Templates are not
+expanded: their parameters stand for them.
 
-Model articles are read by :mod:`llmpedia.wikitext`, which is faster and drops templates; this is for evidence.
+Model articles are read by :mod:`llmpedia.wikitext`, which is faster and drops templates; this is
+for evidence.
 """
 
 import re
@@ -19,14 +21,20 @@ if TYPE_CHECKING:
 
 # A page of Wikipedia has 2 MiB at most ($wgMaxArticleSize); more is no article.
 _MAX_CHARS = 2_097_152
-# mwparserfromhell tries every opening mark that nothing closes to the end of the text: 5,000 of them take 30 s, 100 a tenth.
+# mwparserfromhell tries every opening mark that nothing closes to the end of the text: 5,000 of
+# them take 30 s, 100 a tenth.
 _MAX_UNCLOSED = 100
-_MARKS = re.compile(r"\{\{|\}\}|\{\||\|\}|\[\[|\]\]|\[(?=http)|\]|<!--|<(/?)([a-z]+)\b[^<>/]{0,500}+(/?)", re.I)
+_MARKS = re.compile(
+    r"\{\{|\}\}|\{\||\|\}|\[\[|\]\]|\[(?=http)|\]|<!--|<(/?)([a-z]+)\b[^<>/]{0,500}+(/?)", re.I
+)
 _CLOSES = {"}}": "{{", "|}": "{|", "]]": "[[", "]": "["}
 # Tags of style say nothing here, and every tag fewer is time saved.
-_STYLE_TAGS = re.compile(r"</?(?:b|i|em|strong|small|big|span|u|s|p|center|font|abbr|div)\b[^<>]{0,500}>", re.I)
+_STYLE_TAGS = re.compile(
+    r"</?(?:b|i|em|strong|small|big|span|u|s|p|center|font|abbr|div)\b[^<>]{0,500}>", re.I
+)
 _SELF_CLOSED = re.compile(r"<ref\b[^<>]{0,500}/>", re.I)
-# (what is left out, the text up to the last mark that ends one): beyond it no opening mark need be tried.
+# (what is left out, the text up to the last mark that ends one): beyond it no opening mark need be
+# tried.
 _LEFT_OUT = (
     (re.compile(r"<!--.*?-->", re.S), re.compile(r".*-->", re.S)),
     (re.compile(r"<ref\b[^<>]{0,500}>.*?</ref\s*>", re.S | re.I), re.compile(r".*</ref\s*>", re.S | re.I)),
@@ -51,7 +59,9 @@ _SINGLE_TAGS = frozenset("br hr li dt dd td th tr".split())
 
 
 def wikitext_plain(wikitext: str) -> str:
-    """Plain text of an article; never fails; 20 ms for a sound page of 40 KB, and broken markup takes no longer."""
+    """Plain text of an article; never fails; 20 ms for a sound page of 40 KB, and broken markup
+    takes no longer.
+    """
     text = _SELF_CLOSED.sub("", wikitext[:_MAX_CHARS])
     for pattern, all_closed in _LEFT_OUT:
         last = all_closed.match(text)
@@ -62,7 +72,9 @@ def wikitext_plain(wikitext: str) -> str:
 
 
 def _sections(text: str) -> Iterable[str]:
-    """Parts of the text that can be read apart: long ones end at a heading outside any template or table."""
+    """Parts of the text that can be read apart: long ones end at a heading outside any template or
+    table.
+    """
     start = depth = 0
     for match in _CUTS.finditer(text):
         if match.group():
@@ -155,7 +167,9 @@ def _tag(node: Any) -> str:
 
 
 def _table(code: "Wikicode | None") -> str:
-    """A row a line; cells that stand before the first row mark are a row too, and so is the caption."""
+    """A row a line; cells that stand before the first row mark are a row too, and so is the
+    caption.
+    """
     rows: list[list[str]] = [[]]
     for node in code.nodes if code is not None else ():
         name = str(node.tag).strip().lower() if type(node).__name__ == "Tag" else ""
@@ -163,7 +177,9 @@ def _table(code: "Wikicode | None") -> str:
             rows += [[_table(node.contents).strip()], []]
         elif name not in ("td", "th"):
             rows += [[_node(node).strip()], []]
-        elif node.wiki_markup and str(node.contents).startswith("+"):  # |+ is a caption, which the parser does not know
+        elif node.wiki_markup and str(node.contents).startswith(
+            "+"
+        ):  # |+ is a caption, which the parser does not know
             rows += [[str(_render(node.contents))[1:].strip()], []]
         else:
             rows[-1].append(" ".join(_render(node.contents).split()))

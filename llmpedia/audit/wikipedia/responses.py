@@ -1,8 +1,10 @@
-"""Reading a MediaWiki's answer to ``action=query``: which page each title that was asked for came to.
+"""Reading a MediaWiki's answer to ``action=query``: which page each title that was asked for came
+to.
 
-A title goes through three maps of the answer, each of which may lack it: ``normalized``, ``redirects`` (both hops of a double
-redirect, both ways of a loop), ``pages``. A loop or a redirect to another wiki has no page at all. A title that the answer does
-not speak of is an error, never a missing page. Shapes: formatversion 2, which alone has them uniform.
+A title goes through three maps of the answer, each of which may lack it: ``normalized``,
+``redirects`` (both hops of a double redirect, both ways of a loop), ``pages``. A loop or a redirect
+to another wiki has no page at all. A title that the answer does not speak of is an error, never a
+missing page. Shapes: formatversion 2, which alone has them uniform.
 """
 
 from dataclasses import dataclass, field
@@ -18,7 +20,9 @@ Page = dict[str, Any]
 
 @dataclass(frozen=True)
 class Found:
-    """What a title came to. ``page``: the API's page, for found and redirected; its ``wikitext`` is never empty."""
+    """What a title came to. ``page``: the API's page, for found and redirected; its ``wikitext`` is
+    never empty.
+    """
 
     outcome: Outcome
     detail: str | None = None
@@ -111,7 +115,9 @@ def _with_text(page: Page, hops: list[dict[str, str]]) -> Found:
 
 
 def _path(hops: list[dict[str, str]]) -> str | None:
-    """The way of redirects in words; a section that it leads to is named, for the page is about more than the subject."""
+    """The way of redirects in words; a section that it leads to is named, for the page is about
+    more than the subject.
+    """
     if not hops:
         return None
     words = "redirect to " + " and on to ".join(f"'{h['to']}'" for h in hops)

@@ -1,8 +1,9 @@
 """What a template of Wikipedia says, from its name and parameters alone.
 
-There are hundreds of thousands of templates and they cannot be expanded without the wiki. The rule is to keep every parameter
-that may be a fact; only templates that never hold one are dropped by name. A fact too many costs a judge some reading, a
-fact lost turns a true claim into an unverifiable one.
+There are hundreds of thousands of templates and they cannot be expanded without the wiki. The rule
+is to keep every parameter that may be a fact; only templates that never hold one are dropped by
+name. A fact too many costs a judge some reading, a fact lost turns a true claim into an
+unverifiable one.
 """
 
 import re
@@ -35,7 +36,9 @@ _STYLE = re.compile(
     re.I,
 )
 _LANGUAGES = re.compile(r"^(?:lang|langx|lang-[a-z-]+|transl|transliteration|wikt-lang)$", re.I)
-_LISTS = re.compile(r"^(?:ubl|unbulleted.list|hlist|flatlist|plainlist|plain.list|bulleted.list|cslist)$", re.I)
+_LISTS = re.compile(
+    r"^(?:ubl|unbulleted.list|hlist|flatlist|plainlist|plain.list|bulleted.list|cslist)$", re.I
+)
 _MEASURES = re.compile(r"^(?:convert|cvt)$", re.I)
 _NUMBER = re.compile(r"^(?:[-+−]?[\d.,]+(?:[/+][\d/]+)?|to|and|or|by|x|×|-|–|\+/-|±)$")
 _DATES = re.compile(r"\b(?:date|dob|birth|death|start|end|age|da|dda|bda)\b", re.I)
@@ -44,13 +47,17 @@ _VARIABLE = re.compile(r"^[A-Z]{4,}(?::|$)")
 
 
 def template_text(name: str, parameters: Parameters) -> str:
-    """The text that stands for a template; several named parameters make a block of ``name: value`` lines."""
+    """The text that stands for a template; several named parameters make a block of ``name: value``
+    lines.
+    """
     name = " ".join(name.replace("_", " ").split())
     if name.lower() in _SIGNS:
         return _SIGNS[name.lower()] + _joined([v for _, v in parameters])
     function = _PARSER_FUNCTION.match(name)
     if function:
-        return _joined([name[function.end() :] if function[1].lower() != "#if" else "", *(v for _, v in parameters)])
+        return _joined(
+            [name[function.end() :] if function[1].lower() != "#if" else "", *(v for _, v in parameters)]
+        )
     if _VARIABLE.match(name) or _DROPPED.match(name):
         return ""
     said = [(k, v) for k, v in parameters if v and not (k and _STYLE.match(k))]
@@ -78,8 +85,11 @@ def _positional(name: str, values: list[str]) -> str:
 
 
 def _dates(values: list[str]) -> str:
-    """Year, month, day in numbers as an ISO date, and so the next three; anything else as it stands."""
-    out, rest = [], list(values)
+    """Year, month, day in numbers as an ISO date, and so the next three; anything else as it
+    stands.
+    """
+    out = []
+    rest = list(values)
     while rest:
         n = next((i for i, v in enumerate(rest[:3]) if not v.isdecimal()), min(3, len(rest)))
         if n and len(rest[0]) >= 3:
@@ -91,7 +101,9 @@ def _dates(values: list[str]) -> str:
 
 
 def _measure(values: list[str]) -> str:
-    """The numbers and the unit they are given in, without the units that the template would convert them to."""
+    """The numbers and the unit they are given in, without the units that the template would convert
+    them to.
+    """
     unit = next((i for i, v in enumerate(values) if not _NUMBER.match(v)), len(values))
     return _joined(values[: unit + 1])
 

@@ -1,12 +1,15 @@
-"""Titles of a MediaWiki: which subjects can be asked for, and which would silently become another page.
+"""Titles of a MediaWiki: which subjects can be asked for, and which would silently become another
+page.
 
-A wiki answers ``C#`` with its article on the letter C, and ``A|B`` with two articles: evidence on the wrong subject, and no
-error. Such a subject is refused here and never asked for, although Wikipedia may well have an article on it under a spelled-out
-title ("C Sharp (programming language)"): nothing in the subject's name leads there, so the honest outcome is ``invalid``.
+A wiki answers ``C#`` with its article on the letter C, and ``A|B`` with two articles: evidence on
+the wrong subject, and no error. Such a subject is refused here and never asked for, although
+Wikipedia may well have an article on it under a spelled-out title ("C Sharp (programming
+language)"): nothing in the subject's name leads there, so the honest outcome is ``invalid``.
 
-Three judges, each for what only it can know: :func:`safe_title` for what no MediaWiki takes as it stands; :class:`Site`, read
-from the wiki's own siteinfo, for prefixes (``Talk:``, ``de:``) and the first letter; and the API's answer for the rest.
-The rules are those of MediaWiki 1.39 (``MediaWikiTitleCodec::splitTitleString``, ``MediaWikiTitleCodec::getTitleInvalidRegex``).
+Three judges, each for what only it can know: :func:`safe_title` for what no MediaWiki takes as it
+stands; :class:`Site`, read from the wiki's own siteinfo, for prefixes (``Talk:``, ``de:``) and the
+first letter; and the API's answer for the rest. The rules are those of MediaWiki 1.39
+(``MediaWikiTitleCodec::splitTitleString``, ``MediaWikiTitleCodec::getTitleInvalidRegex``).
 """
 
 import re
@@ -26,7 +29,10 @@ _REFUSED = (
     (re.compile(r"\|"), "'|' parts two titles: the wiki would answer with other articles"),
     (re.compile(r"[<>\[\]{}]"), "a title holds none of < > [ ] { }"),
     (re.compile(r"[\x00-\x1f\x7f-\x9f]"), "it holds a control character"),
-    (re.compile("[\ud800-\udfff\ufffd-\uffff]"), "it holds a character that is none (U+FFFD, half of a pair)"),
+    (
+        re.compile("[\ud800-\udfff\ufffd-\uffff]"),
+        "it holds a character that is none (U+FFFD, half of a pair)",
+    ),
     (re.compile("^:"), "a title begins with no colon"),
     (re.compile(r"(^|/)\.\.?(/|$)"), "'.' and '..' are relative paths"),
     (re.compile("~~~"), "'~~~' stands for a signature"),
@@ -50,7 +56,9 @@ class Refused:
 
 
 def safe_title(subject: str) -> Title | Refused:
-    """A subject as a title, or why no MediaWiki takes it as it stands. Prefixes are for :meth:`Site.leads_out`."""
+    """A subject as a title, or why no MediaWiki takes it as it stands. Prefixes are for
+    :meth:`Site.leads_out`.
+    """
     text = _SPACES.sub(" ", _DIRECTION.sub("", unicodedata.normalize("NFC", subject))).strip()
     if not text:
         return Refused("it is empty")
@@ -58,15 +66,20 @@ def safe_title(subject: str) -> Title | Refused:
         if pattern.search(text):
             return Refused(reason)
     size = len(text.encode())
-    return Title(text) if size <= MAX_TITLE_BYTES else Refused(f"it has {size} bytes; a title has at most {MAX_TITLE_BYTES}")
+    return (
+        Title(text)
+        if size <= MAX_TITLE_BYTES
+        else Refused(f"it has {size} bytes; a title has at most {MAX_TITLE_BYTES}")
+    )
 
 
 @dataclass(frozen=True)
 class Site:
     """What a wiki says of itself.
 
-    ``prefixes``: what before a colon leads out of its articles -> where to. ``content``: numbers of the namespaces that hold
-    articles. ``first_letter``: whether titles differ not by the case of their first letter.
+    ``prefixes``: what before a colon leads out of its articles -> where to. ``content``: numbers of
+    the namespaces that hold articles. ``first_letter``: whether titles differ not by the case of
+    their first letter.
     """
 
     prefixes: Mapping[str, str]
@@ -75,7 +88,8 @@ class Site:
 
     @classmethod
     def read(cls, query: Mapping[str, Any]) -> Self:
-        """From ``query`` of ``meta=siteinfo&siprop=general|namespaces|namespacealiases|interwikimap``, formatversion 2.
+        """From ``query`` of
+        ``meta=siteinfo&siprop=general|namespaces|namespacealiases|interwikimap``, formatversion 2.
 
         Raises:
             KeyError, TypeError, AttributeError: it is no such answer.
@@ -89,13 +103,17 @@ class Site:
         return cls(prefixes, content, query["general"]["case"] == "first-letter")
 
     def leads_out(self, title: Title) -> Refused | None:
-        """Why a title leads out of the encyclopedia's articles, if it does. "2001: A Space Odyssey" does not."""
+        """Why a title leads out of the encyclopedia's articles, if it does. "2001: A Space Odyssey"
+        does not.
+        """
         prefix, colon, _ = title.text.partition(":")
         where = self.prefixes.get(_prefix(prefix)) if colon else None
         return Refused(f"'{prefix}:' leads to {where}") if where else None
 
     def same(self, asked: str, page: str) -> bool:
-        """Whether two titles differ in Unicode form, underscores and the case of the first letter at most."""
+        """Whether two titles differ in Unicode form, underscores and the case of the first letter
+        at most.
+        """
         one, other = (_SPACES.sub(" ", unicodedata.normalize("NFC", t)).strip() for t in (asked, page))
         if not self.first_letter:
             return one == other

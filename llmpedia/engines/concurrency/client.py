@@ -1,6 +1,7 @@
 """A process's part of the concurrency cap: who waits, who goes, and the reports to the limiter.
 
-No call to the limiter is made for a request. What is held is used until the next report, about a second later.
+No call to the limiter is made for a request. What is held is used until the next report, about a
+second later.
 """
 
 import asyncio
@@ -39,11 +40,15 @@ class Slot:
             self._held = False
             self._permits.release()
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None:
         self._leave()
 
     async def give_way(self, seconds: float) -> None:
-        """Let others have the permit for at least ``seconds``, then take one again: the endpoint has asked for fewer."""
+        """Let others have the permit for at least ``seconds``, then take one again: the endpoint
+        has asked for fewer.
+        """
         self._leave()
         await asyncio.sleep(seconds)
         await self._take()
@@ -122,12 +127,18 @@ class Permits:
 
 
 class SharedPermits(Permits):
-    """Permits whose number the limiter sets. Reports begin with the first request and go on while there is any."""
+    """Permits whose number the limiter sets. Reports begin with the first request and go on while
+    there is any.
+    """
 
     def __init__(self, limiter: Any, name: str, rank: int = 0) -> None:
-        """``limiter``: handle of the Limiter actor; ``name``: no other client has it; ``rank``: lower ones come first."""
+        """``limiter``: handle of the Limiter actor; ``name``: no other client has it; ``rank``:
+        lower ones come first.
+        """
         super().__init__(0)
-        self._limiter, self._name, self._rank = limiter, name, rank
+        self._limiter = limiter
+        self._name = name
+        self._rank = rank
         self._succeeded = self._limited = 0
         self._asked_pause = 0.0
         self._leased_until = 0.0
@@ -193,15 +204,21 @@ class SharedPermits(Permits):
 
     async def _report(self) -> None:
         sent = time.monotonic()
-        succeeded, limited, pause = self._succeeded, self._limited, self._asked_pause
+        succeeded = self._succeeded
+        limited = self._limited
+        pause = self._asked_pause
         self._succeeded = self._limited = 0
         self._asked_pause = 0.0
         holds = self._may_use()
         pause_s = max(0.0, pause - sent)
-        report = Report(self._name, holds, self._in_use, len(self._queue), succeeded, limited, pause_s, self._rank)
+        report = Report(
+            self._name, holds, self._in_use, len(self._queue), succeeded, limited, pause_s, self._rank
+        )
         try:
             grant: Grant = await asyncio.wait_for(_answer(self._limiter.report.remote(report)), _ANSWER_S)
-        except Exception:  # it is being restarted, or Ray goes down: go on with what is held until the lease ends
+        except (
+            Exception
+        ):  # it is being restarted, or Ray goes down: go on with what is held until the lease ends
             self._again = self._grown = False
             self._succeeded += succeeded
             self._limited += limited
@@ -211,7 +228,8 @@ class SharedPermits(Permits):
         self._lowered = lowered and self._in_use > grant.allotment
         self._again = lowered and not self._lowered  # say so at once: until then nobody else gets it
         self._grown = grant.allotment > holds
-        self._allotment, self._leased_until = grant.allotment, sent + LEASE_S
+        self._allotment = grant.allotment
+        self._leased_until = sent + LEASE_S
         if grant.pause_s > 0:
             super().pause(grant.pause_s)
 

@@ -1,8 +1,10 @@
-"""One cap on the requests in flight, over all stages and all processes: how it is shared out, lowered and grown.
+"""One cap on the requests in flight, over all stages and all processes: how it is shared out,
+lowered and grown.
 
-:class:`Shares` is the arithmetic, without Ray and without a clock of its own; :class:`Limiter` is the Ray actor around it. A
-client (``permits.SharedPermits``) reports about once a second and holds what it is told until its next report. What clients may
-hold never sums to more than the cap: a lowered allotment counts in full until its client has said that it is at or below it.
+:class:`Shares` is the arithmetic, without Ray and without a clock of its own; :class:`Limiter` is
+the Ray actor around it. A client (``permits.SharedPermits``) reports about once a second and holds
+what it is told until its next report. What clients may hold never sums to more than the cap: a
+lowered allotment counts in full until its client has said that it is at or below it.
 """
 
 import math
@@ -14,11 +16,13 @@ from typing import Any
 
 # A client that has not reported for this long is dead.
 FORGET_S = 10.0
-# A client whose reports go unanswered stops using its allotment before the limiter gives it to others.
+# A client whose reports go unanswered stops using its allotment before the limiter gives it to
+# others.
 LEASE_S = 8.0
 # The total is lowered at most this often: refusals of one burst are one signal.
 _CUT_EVERY_S = 1.0
-# Room to grow into until the next report: a client may get twice what it asks for now, and this many more.
+# Room to grow into until the next report: a client may get twice what it asks for now, and this
+# many more.
 _HEADROOM = 8
 # The same for clients that others of a higher rank wait behind: what they do not use lies idle.
 _GROWTH = 1.25
@@ -27,9 +31,11 @@ _MAX_PAUSE_S = 600.0
 
 @dataclass(frozen=True)
 class Report:
-    """What a client says of itself. ``holds``: the allotment it lives by; counts are since its last report.
+    """What a client says of itself. ``holds``: the allotment it lives by; counts are since its last
+    report.
 
-    ``pause_s``: seconds that the endpoint has asked everybody to wait, 0 for none. ``rank``: clients of a lower one come first.
+    ``pause_s``: seconds that the endpoint has asked everybody to wait, 0 for none. ``rank``:
+    clients of a lower one come first.
     """
 
     client: str
@@ -62,11 +68,16 @@ class _Known:
 
 
 class Shares:
-    """Who may have how many requests in flight. Times are seconds of the caller's clock, which never runs backwards."""
+    """Who may have how many requests in flight. Times are seconds of the caller's clock, which
+    never runs backwards.
+    """
 
     def __init__(self, cap: int, learn_until: float | None = None) -> None:
-        """``learn_until``: until then clients get no more than they say they hold, since others have yet to report."""
-        self._cap, self._learn_until = cap, learn_until
+        """``learn_until``: until then clients get no more than they say they hold, since others
+        have yet to report.
+        """
+        self._cap = cap
+        self._learn_until = learn_until
         self._total = float(cap)
         self._clients: dict[str, _Known] = {}
         self._last_cut = -math.inf
@@ -79,9 +90,12 @@ class Shares:
         self._adapt(report, now)
         if report.pause_s > 0:
             self._paused_until = max(self._paused_until, now + min(report.pause_s, _MAX_PAUSE_S))
-        demand, bound = report.in_use + report.waiting, max(report.holds, report.in_use)
+        demand = report.in_use + report.waiting
+        bound = max(report.holds, report.in_use)
         client = self._clients.setdefault(report.client, _Known(report.rank, now, 0, 0, -math.inf))
-        client.seen, client.demand, client.bound = now, demand, bound
+        client.seen = now
+        client.demand = demand
+        client.bound = bound
         allotment = self._allot(client)
         if self._learn_until is not None and now < self._learn_until:
             allotment = min(allotment, bound)
@@ -103,17 +117,22 @@ class Shares:
         self._clients = {name: c for name, c in self._clients.items() if now - c.seen < FORGET_S}
 
     def _adapt(self, report: Report, now: float) -> None:
-        """Lower the total by half the share of refusals (all refused: halve it); grow it by one for each round of successes."""
+        """Lower the total by half the share of refusals (all refused: halve it); grow it by one for
+        each round of successes.
+        """
         self._succeeded += report.succeeded
         self._limited += report.limited
         if not self._limited:
-            # a round is as many as the total is at the time, so that the square grows by two for each
+            # a round is as many as the total is at the time, so that the square grows by two for
+            # each
             self._total = min(float(self._cap), math.sqrt(self._total**2 + 2 * self._succeeded))
             self._succeeded = 0
         elif now - self._last_cut >= _CUT_EVERY_S:
             refused = self._limited / (self._limited + self._succeeded)
             self._total = max(1.0, min(self._total - 1, self._total * (1 - refused / 2)))
-            self._last_cut, self._succeeded, self._limited = now, 0, 0
+            self._last_cut = now
+            self._succeeded = 0
+            self._limited = 0
 
     def _allot(self, client: _Known) -> int:
         free = int(self._total) - sum(c.bound for c in self._clients.values())
@@ -121,9 +140,11 @@ class Shares:
         return wanted if wanted <= client.bound else min(wanted, client.bound + max(0, free))
 
     def _targets(self) -> dict[int, int]:
-        """One each for the busy ones (whoever was served longest ago first), the rest rank by rank; idle ones none.
+        """One each for the busy ones (whoever was served longest ago first), the rest rank by rank;
+        idle ones none.
 
-        The last rank may have all that is left; those before it what they ask for and a little to grow into.
+        The last rank may have all that is left; those before it what they ask for and a little to
+        grow into.
         """
         targets = {id(c): 0 for c in self._clients.values()}
         busy = sorted((c for c in self._clients.values() if c.demand), key=lambda c: c.served)
@@ -152,7 +173,9 @@ def _in_proportion(whole: int, weights: list[int]) -> list[int]:
 
 
 class Limiter:
-    """The Ray actor. Restarted after a crash, it first learns from the reports what its clients still hold."""
+    """The Ray actor. Restarted after a crash, it first learns from the reports what its clients
+    still hold.
+    """
 
     def __init__(self, cap: int) -> None:
         import ray
@@ -197,7 +220,9 @@ def pause_of(headers: Mapping[str, str]) -> float:
 
 
 def retry_after(value: str | None) -> float | None:
-    """Seconds of a ``Retry-After`` header, between 0 and 600; None where there is none that is a number."""
+    """Seconds of a ``Retry-After`` header, between 0 and 600; None where there is none that is a
+    number.
+    """
     try:
         seconds = float(value) if value else math.nan
     except ValueError:

@@ -1,12 +1,15 @@
-"""A question put to a model from memory (ElephantBench paper, section 3.4): one completion, kept as it comes.
+"""A question put to a model from memory (ElephantBench paper, section 3.4): one completion, kept as
+it comes.
 
-A response that was cut off, in its thoughts too, or says nothing, is what the model came up with: it is recorded and not asked
-for again. Whether there is anything to grade in it is for the grading to say.
+A response that was cut off, in its thoughts too, or says nothing, is what the model came up with:
+it is recorded and not asked for again. Whether there is anything to grade in it is for the grading
+to say.
 
-Reasoning: ``stages.closed_book.reasoning_effort`` goes to models that take it, and what ``stages.closed_book.template`` holds to
-the model's chat template, whatever the engine: ``{enable_thinking: false}`` switches the thoughts of Qwen and its like off.
-Endpoints that want it said in another way are told by ``engine.extra``, whose keys go into the body of every request to that
-engine. All three are part of a run's identity.
+Reasoning: ``stages.closed_book.reasoning_effort`` goes to models that take it, and what
+``stages.closed_book.template`` holds to the model's chat template, whatever the engine:
+``{enable_thinking: false}`` switches the thoughts of Qwen and its like off. Endpoints that want it
+said in another way are told by ``engine.extra``, whose keys go into the body of every request to
+that engine. All three are part of a run's identity.
 """
 
 from dataclasses import dataclass, field
@@ -42,7 +45,9 @@ class ClosedBook(Stage[str, str]):
 
 @dataclass(frozen=True)
 class Responded:
-    """What became of a question. ``text``: the raw response; null: see ``error``. ``truncated``: the token budget ended it."""
+    """What became of a question. ``text``: the raw response; null: see ``error``. ``truncated``:
+    the token budget ended it.
+    """
 
     text: str | None
     finish_reason: str | None
@@ -63,5 +68,6 @@ async def respond(client: Completer, stage: ClosedBook, question: str) -> Respon
     asked = [(request, completion)]
     if completion.error is not None:
         return Responded(None, None, False, completion.error, asked)
-    text, truncated = stage.parse(question, completion.text), completion.finish_reason == "length"
+    text = stage.parse(question, completion.text)
+    truncated = completion.finish_reason == "length"
     return Responded(text, completion.finish_reason, truncated, None, asked)

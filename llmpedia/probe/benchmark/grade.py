@@ -1,7 +1,9 @@
-"""One closed-book response against the verified accounts of its question (ElephantBench paper, section 3.4 and figure 12(b)).
+"""One closed-book response against the verified accounts of its question (ElephantBench paper,
+section 3.4 and figure 12(b)).
 
-The judge decides account by account and lists contradictions; complete, partial or failed is computed from that and never read
-from its words. Who could not be graded is no failure of memory: it has an error and no outcome.
+The judge decides account by account and lists contradictions; complete, partial or failed is
+computed from that and never read from its words. Who could not be graded is no failure of memory:
+it has an error and no outcome.
 """
 
 from dataclasses import dataclass, field, replace
@@ -31,7 +33,9 @@ from llmpedia.stages import (
 Outcome = Literal["complete", "partial", "failed"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 """From the best to the worst."""
-_MOST_CONTRADICTIONS = 8  # of a response of three sentences; keeps a judge under a grammar from listing for ever
+_MOST_CONTRADICTIONS = (
+    8  # of a response of three sentences; keeps a judge under a grammar from listing for ever
+)
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,9 @@ class Contradiction:
 
 @dataclass(frozen=True)
 class Grading:
-    """A judge's decisions. ``covered`` and ``evidence`` (the judge's words for it, empty without a judge) are by account."""
+    """A judge's decisions. ``covered`` and ``evidence`` (the judge's words for it, empty without a
+    judge) are by account.
+    """
 
     covered: tuple[bool, ...]
     contradictions: tuple[Contradiction, ...] = ()
@@ -72,14 +78,18 @@ class Grading:
 
 
 def outcome(grading: Grading) -> Outcome:
-    """What the decisions come to: a contradiction or no account covered fails, all covered is complete, else partial."""
+    """What the decisions come to: a contradiction or no account covered fails, all covered is
+    complete, else partial.
+    """
     if grading.contradictions or not any(grading.covered):
         return "failed"
     return "complete" if all(grading.covered) else "partial"
 
 
 class Grade(Stage[Response, Grading]):
-    """One decision an account, keyed by its number from 1, so that none can be left out, and the contradictions."""
+    """One decision an account, keyed by its number from 1, so that none can be left out, and the
+    contradictions.
+    """
 
     name: ClassVar[StageName] = "grade"
     config: ProbeConfig
@@ -106,10 +116,17 @@ class Grade(Stage[Response, Grading]):
         return Constraint(json_schema=object_schema({"accounts": decisions, "contradictions": listed}))
 
     def parse(self, question: Response, text: str) -> Grading:
-        """The decisions, where there is exactly one on each account. Whatever else the answer says, a mark say, is not read."""
+        """The decisions, where there is exactly one on each account. Whatever else the answer says,
+        a mark say, is not read.
+        """
         answer = parse_only_object(text)
-        decisions, listed = answer.get("accounts"), answer.get("contradictions")
-        if not isinstance(decisions, Pairs) or not isinstance(listed, list) or len(answer.pairs) > len(answer):
+        decisions = answer.get("accounts")
+        listed = answer.get("contradictions")
+        if (
+            not isinstance(decisions, Pairs)
+            or not isinstance(listed, list)
+            or len(answer.pairs) > len(answer)
+        ):
             raise AnswerError('the answer is not {"accounts": {...}, "contradictions": [...]}, each once')
         rows = account_keys.decisions(decisions, question.accounts)
         accounts = set(map(_folded, question.accounts))
@@ -124,7 +141,8 @@ class Grade(Stage[Response, Grading]):
 class Graded:
     """What became of a response: decisions, or why there are none.
 
-    ``error_stage``: ``closed_book`` where the response is none that could be graded, ``grade`` where the judge failed.
+    ``error_stage``: ``closed_book`` where the response is none that could be graded, ``grade``
+    where the judge failed.
     ``completions``: all that were asked of the judge, in order; none where no judge was needed.
     """
 
@@ -140,9 +158,11 @@ class Graded:
 
 
 async def grade(client: Completer, stage: Grade, response: Response) -> Graded:
-    """Grade one response by what follows its ``<think>`` block; failures of response and judge are values.
+    """Grade one response by what follows its ``<think>`` block; failures of response and judge are
+    values.
 
-    Where nothing follows, nothing is covered, and no judge is asked. A refusal is text like any other and goes to the judge.
+    Where nothing follows, nothing is covered, and no judge is asked. A refusal is text like any
+    other and goes to the judge.
     """
     try:
         said = without_thought(response.text)
@@ -163,7 +183,9 @@ def _covered(number: int, row: Any) -> bool:
     """The decision, where it is a true boolean and the only one ("true" as text is no decision)."""
     covered = row.get("covered") if isinstance(row, Pairs) and len(row.pairs) == len(row) else None
     if not isinstance(covered, bool):
-        raise AnswerError(f'account {number} has no decision; {{"evidence": "...", "covered": true or false}} is asked for')
+        raise AnswerError(
+            f'account {number} has no decision; {{"evidence": "...", "covered": true or false}} is asked for'
+        )
     return covered
 
 

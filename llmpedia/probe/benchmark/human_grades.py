@@ -1,6 +1,8 @@
-"""Responses graded by a human, beside the judge: a balanced sample as a sheet without the judge's decisions, and back.
+"""Responses graded by a human, beside the judge: a balanced sample as a sheet without the judge's
+decisions, and back.
 
-The reader decides what the judge decides, account by account, and the outcome is computed from that as the judge's is.
+The reader decides what the judge decides, account by account, and the outcome is computed from that
+as the judge's is.
 """
 
 import random
@@ -10,7 +12,16 @@ from typing import Any
 from llmpedia.errors import InputError
 from llmpedia.probe.benchmark.grade import OUTCOMES, Contradiction, Grading, outcome
 from llmpedia.probe.benchmark.run import grades_folder, last_rows, model_folder, models_of
-from llmpedia.review_csv import NUMBER, cells, check_columns, columns, need_free, need_none, read_rows, write_rows
+from llmpedia.review_csv import (
+    NUMBER,
+    cells,
+    check_columns,
+    columns,
+    need_free,
+    need_none,
+    read_rows,
+    write_rows,
+)
 from llmpedia.stages import one_line, without_thought
 from llmpedia.store.files import Folder
 from llmpedia.store.run_folder import RUN_FILE, RunFolder
@@ -22,7 +33,8 @@ _DECISIONS = {"yes": True, "no": False}
 
 
 def write_grade_sheet(run_uri: str, path: Path, each: int, seed: int) -> int:
-    """Draw ``each`` responses of each outcome of all models together, shuffle and write them; the number of rows.
+    """Draw ``each`` responses of each outcome of all models together, shuffle and write them; the
+    number of rows.
 
     Raises:
         InputError: nothing is graded, or the file is there already.
@@ -50,7 +62,12 @@ def write_grade_sheet(run_uri: str, path: Path, each: int, seed: int) -> int:
 
 def _sheet_row(model: str, question: Row, response: Row) -> Row:
     accounts = "\n".join(f"{n}. {one_line(answer)}" for n, answer in enumerate(question["answers"], 1))
-    told = {"model": model, "benchmark_id": question["benchmark_id"], "question": question["question"], "accounts": accounts}
+    told = {
+        "model": model,
+        "benchmark_id": question["benchmark_id"],
+        "question": question["question"],
+        "accounts": accounts,
+    }
     return {**told, "response": without_thought(response["text"])}  # graded, so that its thought has an end
 
 
@@ -62,20 +79,23 @@ def _in_cells(row: Row, wide: int) -> Row:
 def read_grade_sheet(path: Path) -> list[Row]:
     """What a reader says: ``model, benchmark_id, outcome, covered`` a filled row.
 
-    ``covered`` lists the numbers of the accounts that the response covers ("1 2"), or says none; ``contradicted``, yes or no,
-    whether it puts forward another value than the accounts.
+    ``covered`` lists the numbers of the accounts that the response covers ("1 2"), or says none;
+    ``contradicted``, yes or no, whether it puts forward another value than the accounts.
 
     Raises:
-        InputError: it is no such sheet, or rows cannot be used; all are counted and the first ten named.
+        InputError: it is no such sheet, or rows cannot be used; all are counted and the first ten
+        named.
     """
     rows = read_rows(path)
     check_columns(path, rows[0], (*_SHOWN, *READER_COLUMNS))
-    found, problems = [], []
+    found = []
+    problems = []
     for row in rows:
         if not (row["covered"].strip() or row["contradicted"].strip()):
             continue
         accounts = len(row["accounts"].strip().splitlines())
-        covered, contradicted = _numbers(row["covered"], accounts), _DECISIONS.get(row["contradicted"].strip().lower())
+        covered = _numbers(row["covered"], accounts)
+        contradicted = _DECISIONS.get(row["contradicted"].strip().lower())
         if covered is None or contradicted is None:
             rule = f"covered must be none or numbers from 1 to {accounts}, contradicted yes or no"
             said = f"covered = {row['covered']!r}, contradicted = {row['contradicted']!r}"

@@ -1,8 +1,9 @@
 """Benchmarks as files: the published record format of ElephantBench, out of a build and back in.
 
-A record a line: ``benchmark_id``, ``item_group_id``, ``eval.question``, ``eval.gold_answers[].value``, ``eval.preferred_answer``.
-What the format has no place for (formulation, knowledge point, exposure) lies beside it in ``NAME.facts.jsonl``, which need not
-be there. Ids are UUIDs made from content, so that two builds of the same give the same file.
+A record a line: ``benchmark_id``, ``item_group_id``, ``eval.question``,
+``eval.gold_answers[].value``, ``eval.preferred_answer``. What the format has no place for
+(formulation, knowledge point, exposure) lies beside it in ``NAME.facts.jsonl``, which need not be
+there. Ids are UUIDs made from content, so that two builds of the same give the same file.
 """
 
 import gzip
@@ -23,7 +24,9 @@ Row = dict[str, Any]
 NOT_CHECKED = "not checked yet"
 CHECKS = ("read", "web", "review")
 DUPLICATE_QUESTION = "duplicate question"
-_SPACE = uuid.UUID("6f0c1f6e-2f0e-5c57-9a53-5d0f4b0a6c11")  # of this project's records; any fixed one would do
+_SPACE = uuid.UUID(
+    "6f0c1f6e-2f0e-5c57-9a53-5d0f4b0a6c11"
+)  # of this project's records; any fixed one would do
 _FACTS = ("formulation", "path", "n_maj", "n_min")
 
 
@@ -44,11 +47,13 @@ def last_checks(run: RunFolder) -> dict[tuple[str, str], Row]:
 
 
 def released(run: RunFolder) -> tuple[list[Row], dict[str, int]]:
-    """Rows of the table ``benchmark``, two a group that passed every check, and how many groups were left out, by reason.
+    """Rows of the table ``benchmark``, two a group that passed every check, and how many groups
+    were left out, by reason.
 
     Of two groups with the same question only the first is released.
     """
-    checks, wanted = last_checks(run), wanted_checks(run)
+    checks = last_checks(run)
+    wanted = wanted_checks(run)
     graphs = {row["subgraph_id"]: row for row in run.read("subgraphs").to_pylist()}
     rows: list[Row] = []
     left_out: Counter[str] = Counter()
@@ -80,7 +85,8 @@ def _missing(group: str, wanted: Iterable[str], checks: dict[tuple[str, str], Ro
 
 
 def _records_of(question: Row, graph: Row) -> list[Row]:
-    group, answers = question["group_id"], [a["value"] for a in question["answers"]]
+    group = question["group_id"]
+    answers = [a["value"] for a in question["answers"]]
     shared = {"answers": answers, "preferred_answer": question["preferred_answer"], "path": question["path"]}
     counts = {"n_maj": graph["n_maj"], "n_min": graph["n_min"]}
     return [
@@ -112,13 +118,16 @@ def write_benchmark(rows: list[Row], uri: str) -> list[str]:
     folder, name = _split(uri)
     facts = [{"benchmark_id": row["benchmark_id"], **{f: row[f] for f in _FACTS}} for row in rows]
     for file, records in ((name, [record(row) for row in rows]), (_facts_name(name), facts)):
-        data = "".join(json.dumps(r, ensure_ascii=False, separators=(",", ":")) + "\n" for r in records).encode()
+        data = "".join(
+            json.dumps(r, ensure_ascii=False, separators=(",", ":")) + "\n" for r in records
+        ).encode()
         folder.write(file, gzip.compress(data, mtime=0) if file.endswith(".gz") else data)
     return [folder.path(name), folder.path(_facts_name(name))]
 
 
 def read_benchmark(uri: str) -> list[Row]:
-    """Rows of the table ``benchmark`` from a JSONL file (``.gz`` too) in the published format, or from a build's folder.
+    """Rows of the table ``benchmark`` from a JSONL file (``.gz`` too) in the published format, or
+    from a build's folder.
 
     Raises:
         InputError: nothing there, or a record that cannot be used.
@@ -126,11 +135,15 @@ def read_benchmark(uri: str) -> list[Row]:
     if Folder(uri).exists(RUN_FILE):
         rows = released(_finished(RunFolder.open(uri)))[0]
         if not rows:
-            raise InputError(f"benchmark = {uri!r}: no question of this build is released yet; see llmpedia probe export {uri}")
+            raise InputError(
+                f"benchmark = {uri!r}: no question of this build is released yet; see llmpedia probe export {uri}"
+            )
         return rows
     folder, name = _split(uri)
     facts = {row.get("benchmark_id"): row for _, row in _lines(folder, _facts_name(name), missing=True)}
-    rows = [_row(record, facts, f"{uri}, line {number}") for number, record in _lines(folder, name, missing=False)]
+    rows = [
+        _row(record, facts, f"{uri}, line {number}") for number, record in _lines(folder, name, missing=False)
+    ]
     twice = [key for key, n in Counter(row["benchmark_id"] for row in rows).items() if n > 1]
     if twice or not rows:
         why = f"benchmark_id {twice[0]} comes twice" if twice else "holds no record"
@@ -141,10 +154,14 @@ def read_benchmark(uri: str) -> list[Row]:
 def _finished(run: RunFolder) -> RunFolder:
     """A build whose models are done; a benchmark must not grow while it is used."""
     if run.description().get("kind") != "probe":
-        raise InputError(f"benchmark = {run.uri!r}: is no build of a probe; give the folder of one, or a JSONL file")
+        raise InputError(
+            f"benchmark = {run.uri!r}: is no build of a probe; give the folder of one, or a JSONL file"
+        )
     last = next((check for check in reversed(wanted_checks(run)) if check != "review"), "questions")
     if not any(m.facts["step"] == last and m.facts["last"] for m in run.manifests):
-        raise InputError(f"benchmark = {run.uri!r}: its step {last} is not done; finish it with llmpedia probe build")
+        raise InputError(
+            f"benchmark = {run.uri!r}: its step {last} is not done; finish it with llmpedia probe build"
+        )
     return run
 
 
@@ -153,7 +170,9 @@ def _row(found: Any, facts: dict[Any, Row], at: str) -> Row:
     if not isinstance(told, dict):
         raise InputError(f"{at}: no object with an eval section; give a file in the published format")
     golds = told.get("gold_answers")
-    answers: list[Any] = [g.get("value") if isinstance(g, dict) else None for g in golds] if isinstance(golds, list) else []
+    answers: list[Any] = (
+        [g.get("value") if isinstance(g, dict) else None for g in golds] if isinstance(golds, list) else []
+    )
     texts = {
         "benchmark_id": found.get("benchmark_id"),
         "item_group_id": found.get("item_group_id"),
@@ -165,7 +184,9 @@ def _row(found: Any, facts: dict[Any, Row], at: str) -> Row:
         if not isinstance(text, str) or not text.strip():
             raise InputError(f"{at}: {name} = {text!r}: must be text; correct the record")
     if len({" ".join(a.split()).casefold() for a in answers}) < max(2, len(answers)):
-        raise InputError(f"{at}: eval.gold_answers = {answers!r}: must be at least two different ones; correct the record")
+        raise InputError(
+            f"{at}: eval.gold_answers = {answers!r}: must be at least two different ones; correct the record"
+        )
     more = facts.get(found["benchmark_id"], {})
     return {
         "benchmark_id": found["benchmark_id"],
@@ -185,7 +206,9 @@ def _lines(folder: Folder, name: str, missing: bool) -> Iterator[tuple[int, Any]
     except FileNotFoundError:
         if missing:
             return
-        raise InputError(f"{folder.path(name)}: no such file; give a benchmark as JSONL, or the folder of a build") from None
+        raise InputError(
+            f"{folder.path(name)}: no such file; give a benchmark as JSONL, or the folder of a build"
+        ) from None
     except (OSError, EOFError, zlib.error) as e:
         raise InputError(f"{folder.path(name)}: damaged ({e}); restore it from a copy") from e
     for number, line in enumerate(data.splitlines(), 1):
@@ -193,7 +216,9 @@ def _lines(folder: Folder, name: str, missing: bool) -> Iterator[tuple[int, Any]
             try:
                 yield number, json.loads(line)
             except ValueError as e:
-                raise InputError(f"{folder.path(name)}, line {number}: no JSON ({e}); correct the record") from e
+                raise InputError(
+                    f"{folder.path(name)}, line {number}: no JSON ({e}); correct the record"
+                ) from e
 
 
 def _split(uri: str) -> tuple[Folder, str]:

@@ -1,7 +1,9 @@
-"""``llmpedia probe run`` and ``grade``: closed-book responses of many models, then a judge's decisions on each.
+"""``llmpedia probe run`` and ``grade``: closed-book responses of many models, then a judge's
+decisions on each.
 
-``RUN/models/NAME`` is a folder like a run: commit 0 holds the benchmark, later ones responses; ``RUN/models/NAME/grades`` holds
-their grades. Of each question the last row counts; a start asks those that have none, and once more those that failed.
+``RUN/models/NAME`` is a folder like a run: commit 0 holds the benchmark, later ones responses;
+``RUN/models/NAME/grades`` holds their grades. Of each question the last row counts; a start asks
+those that have none, and once more those that failed.
 """
 
 import hashlib
@@ -14,13 +16,13 @@ from typing import Any
 from llmpedia.engines.preflight import Need, check_context, check_model
 from llmpedia.errors import ConfigError, InputError, LlmpediaError
 from llmpedia.execution.provenance import described, machine_of
-from llmpedia.execution.session import Session
 from llmpedia.execution.ray_stream import Row, Work
+from llmpedia.execution.session import Session
 from llmpedia.execution.waves import Waves
 from llmpedia.probe.benchmark.release import read_benchmark
-from llmpedia.probe.settings.run import ProbeRunConfig
 from llmpedia.probe.benchmark.worker import PROBE_ITEMS, GradeWorker, RespondWorker
 from llmpedia.probe.settings.base import ProbeConfig
+from llmpedia.probe.settings.run import ProbeRunConfig
 from llmpedia.prompts import load_prompt
 from llmpedia.store.files import Folder
 from llmpedia.store.lease import Lease
@@ -36,7 +38,9 @@ _RESPONSE_CHARS = 2000  # of a response without its thought
 
 @dataclass(frozen=True)
 class ProbeProgress:
-    """Told to the caller: what is being done, questions answered (or graded) of this model, and in all."""
+    """Told to the caller: what is being done, questions answered (or graded) of this model, and in
+    all.
+    """
 
     phase: str
     done: int
@@ -77,10 +81,16 @@ def models_of(run_uri: str) -> list[str]:
         InputError: there are none.
     """
     ending = f"/{RUN_FILE}"
-    files = (name.removeprefix("models/") for name in Folder(run_uri).list("models", recursive=True) if name.endswith(ending))
+    files = (
+        name.removeprefix("models/")
+        for name in Folder(run_uri).list("models", recursive=True)
+        if name.endswith(ending)
+    )
     names = sorted(name.removesuffix(ending) for name in files if name.count("/") == 1)
     if not names:
-        raise InputError(f"{run_uri}: no model was asked there; give a folder of llmpedia probe run, or of a build")
+        raise InputError(
+            f"{run_uri}: no model was asked there; give a folder of llmpedia probe run, or of a build"
+        )
     return names
 
 
@@ -92,7 +102,9 @@ def chosen(config: ProbeRunConfig, names: list[str]) -> list[str]:
     """
     for name in names:
         if name not in config.models:
-            raise ConfigError(f"--model {name}: is no model of the configuration; use one of {', '.join(config.models)}")
+            raise ConfigError(
+                f"--model {name}: is no model of the configuration; use one of {', '.join(config.models)}"
+            )
     return names or list(config.models)
 
 
@@ -101,16 +113,22 @@ def last_rows(folder: RunFolder, name: str) -> dict[str, Row]:
     return {row["benchmark_id"]: row for row in folder.read(name).to_pylist()}
 
 
-def respond(config: ProbeRunConfig, run_uri: str, names: list[str], progress: Callable[[ProbeProgress], None]) -> dict[str, int]:
-    """Ask the models, one after the other, each by its own engine; how many questions each was asked now.
+def respond(
+    config: ProbeRunConfig, run_uri: str, names: list[str], progress: Callable[[ProbeProgress], None]
+) -> dict[str, int]:
+    """Ask the models, one after the other, each by its own engine; how many questions each was
+    asked now.
 
-    Raises:
-        ConfigError, InputError, EngineError: one line; what was committed stays, and the same call resumes.
+    Raises: ConfigError, InputError, EngineError: one line; what was committed stays, and the same
+        call resumes.
     """
-    benchmark, asked = read_benchmark(config.benchmark), chosen(config, names)
+    benchmark = read_benchmark(config.benchmark)
+    asked = chosen(config, names)
     for name in asked:  # what is wrong with the last one is told before the first is asked
         _check_engine(name, config.of_model(name))
-    return {name: _respond_one(config, model_folder(run_uri, name), name, benchmark, progress) for name in asked}
+    return {
+        name: _respond_one(config, model_folder(run_uri, name), name, benchmark, progress) for name in asked
+    }
 
 
 def _check_engine(name: str, own: ProbeConfig) -> None:
@@ -126,17 +144,26 @@ def _need(own: ProbeConfig) -> Need:
 
 
 def _respond_one(
-    config: ProbeRunConfig, uri: str, name: str, benchmark: list[Row], progress: Callable[[ProbeProgress], None]
+    config: ProbeRunConfig,
+    uri: str,
+    name: str,
+    benchmark: list[Row],
+    progress: Callable[[ProbeProgress], None],
 ) -> int:
-    own, model = config.of_model(name), config.models[name]
+    own = config.of_model(name)
+    model = config.models[name]
     with Lease(RunFolder(uri).folder, machine_of(own)) as lease:
         folder = RunFolder.create_or_open(uri, _described(own, "responses", benchmark, name))
-        facts = model.model_dump(mode="json", include={"family", "parameters_b", "reasoning", "group", "base"})
+        facts = model.model_dump(
+            mode="json", include={"family", "parameters_b", "reasoning", "group", "base"}
+        )
         folder.folder.write(FACTS_FILE, (json.dumps(facts, indent=1) + "\n").encode())
         _same_benchmark(folder, benchmark)
         folder.clean()
         if folder.last_wave < 0:
-            folder.commit(lease, {"benchmark": table("benchmark", benchmark)}, _facts("responses", 0, folder, {}))
+            folder.commit(
+                lease, {"benchmark": table("benchmark", benchmark)}, _facts("responses", 0, folder, {})
+            )
         before = last_rows(folder, "responses")
         left = ((n, row) for n, row in enumerate(benchmark) if _unanswered(before.get(row["benchmark_id"])))
         items = sorted((_question(n, row, before) for n, row in left), key=_never_tried_first)
@@ -154,7 +181,9 @@ def _teller(name: str, total: int, progress: Callable[[ProbeProgress], None]) ->
 
 
 def _never_tried_first(item: Row) -> bool:
-    """A sorting key. Waves of what was never tried are the same however many others have failed, and so are their journals."""
+    """A sorting key. Waves of what was never tried are the same however many others have failed,
+    and so are their journals.
+    """
     return bool(item["attempt"] > 1)
 
 
@@ -164,18 +193,24 @@ def _unanswered(row: Row | None) -> bool:
 
 def _question(number: int, row: Row, before: dict[str, Row]) -> Row:
     attempt = before[row["benchmark_id"]]["attempt"] + 1 if row["benchmark_id"] in before else 1
-    return {"subject_id": number, "benchmark_id": row["benchmark_id"], "question": row["question"], "attempt": attempt}
+    return {
+        "subject_id": number,
+        "benchmark_id": row["benchmark_id"],
+        "question": row["question"],
+        "attempt": attempt,
+    }
 
 
 def grade_responses(
     config: ProbeRunConfig, run_uri: str, names: list[str], progress: Callable[[ProbeProgress], None]
 ) -> dict[str, int]:
-    """Have the judge grade the responses that are there and not graded yet, and once more those that it failed on.
+    """Have the judge grade the responses that are there and not graded yet, and once more those
+    that it failed on.
 
     How many of each model it was given now.
 
-    Raises:
-        ConfigError, InputError, EngineError: one line; what was committed stays, and the same call resumes.
+    Raises: ConfigError, InputError, EngineError: one line; what was committed stays, and the same
+        call resumes.
     """
     own = config.of_judge()
     answered = {name: _open_responses(model_folder(run_uri, name)) for name in chosen(config, names)}
@@ -185,9 +220,13 @@ def grade_responses(
     left = {name: _ungraded(folder, grades_folder(run_uri, name)) for name, folder in answered.items()}
     if not any(left.values()):
         return dict.fromkeys(answered, 0)
-    longest = max(sum(map(len, row["answers"])) for f in answered.values() for row in f.read("benchmark").to_pylist())
+    longest = max(
+        sum(map(len, row["answers"])) for f in answered.values() for row in f.read("benchmark").to_pylist()
+    )
     prompt = len(load_prompt("probe/grade").system)
-    need = Need("grade", longest + _QUESTION_CHARS + _RESPONSE_CHARS + prompt, own.stage("grade").max_tokens or 0)
+    need = Need(
+        "grade", longest + _QUESTION_CHARS + _RESPONSE_CHARS + prompt, own.stage("grade").max_tokens or 0
+    )
     with Session(own, [need], embeds=False) as session:
         for name, responses in answered.items():
             with Lease(RunFolder(grades_folder(run_uri, name)).folder, machine_of(own)) as lease:
@@ -203,7 +242,9 @@ def grade_responses(
 def _grades(own: ProbeConfig, run_uri: str, name: str, responses: RunFolder) -> RunFolder:
     """The folder of a model's grades by this judge."""
     benchmark = [{k: r[k] for k in BENCHMARK.names} for r in responses.read("benchmark").to_pylist()]
-    folder = RunFolder.create_or_open(grades_folder(run_uri, name), _described(own, "grades", benchmark, name))
+    folder = RunFolder.create_or_open(
+        grades_folder(run_uri, name), _described(own, "grades", benchmark, name)
+    )
     _same_benchmark(folder, benchmark)
     return folder
 
@@ -216,13 +257,16 @@ def _open_responses(uri: str) -> RunFolder:
 
 
 def _ungraded(responses: RunFolder, grades_uri: str) -> list[Row]:
-    """Responses without a grade of their own, in order of the benchmark. What the engine failed on is no response."""
+    """Responses without a grade of their own, in order of the benchmark. What the engine failed on
+    is no response.
+    """
     before = last_rows(RunFolder.open(grades_uri), "grades") if Folder(grades_uri).exists(RUN_FILE) else {}
     answered = last_rows(responses, "responses")
     items = []
     for number, row in enumerate(responses.read("benchmark").to_pylist()):
         key = row["benchmark_id"]
-        response, grade = answered.get(key), before.get(key)
+        response = answered.get(key)
+        grade = before.get(key)
         if response is None or response["error"] is not None:
             continue
         if grade is None or grade["error_stage"] == "grade" or grade["response"] != response["completion"]:
@@ -235,7 +279,14 @@ def _ungraded(responses: RunFolder, grades_uri: str) -> list[Row]:
 
 def _described(config: ProbeConfig, kind: str, benchmark: list[Row], model: str) -> Row:
     prompt = f"probe/{_WORDS[kind]}"
-    return described(config, [], {prompt: load_prompt(prompt).sha256}, kind=kind, benchmark_sha256=_hash(benchmark), model=model)
+    return described(
+        config,
+        [],
+        {prompt: load_prompt(prompt).sha256},
+        kind=kind,
+        benchmark_sha256=_hash(benchmark),
+        model=model,
+    )
 
 
 def _hash(benchmark: list[Row]) -> str:
@@ -260,18 +311,25 @@ class _Asking:
         tell: Callable[[str, int], None],
     ) -> None:
         """``tell``: of progress, in words and questions done."""
-        self._config, self._folder, self._lease, self._session = config, folder, lease, session
-        self._kind, self._progress = kind, tell
+        self._config = config
+        self._folder = folder
+        self._lease = lease
+        self._session = session
+        self._kind = kind
+        self._progress = tell
         self._done = len(last_rows(folder, kind))
 
     def run(self, items: list[Row]) -> None:
-        first, size = self._folder.last_wave + 1, self._config.waves.size
+        first = self._folder.last_wave + 1
+        size = self._config.waves.size
 
         def plan(wave: int) -> QuestionPlan | None:
             some = tuple(items[(wave - first) * size : (wave - first + 1) * size])
             return QuestionPlan(wave, some) if some else None
 
-        waves = Waves[QuestionPlan](self._config, [self._session.limiter], self._work, self._finish, self._tell)
+        waves = Waves[QuestionPlan](
+            self._config, [self._session.limiter], self._work, self._finish, self._tell
+        )
         waves.run(first, plan, lambda _: None)
 
     def _work(self, plan: QuestionPlan) -> Work:
@@ -285,13 +343,24 @@ class _Asking:
         rows = [visit["row"] for visit in visits]
         self._done += sum(row["attempt"] == 1 for row in rows)
         completions = {row["key"]: row for visit in visits for row in visit["completions"]}
-        tables = {self._kind: table(self._kind, rows), "completions": table("completions", completions.values())}
+        tables = {
+            self._kind: table(self._kind, rows),
+            "completions": table("completions", completions.values()),
+        }
         outcomes = Counter(str(row.get("outcome") or row.get("error_stage") or _outcome(row)) for row in rows)
-        self._folder.commit(self._lease, tables, _facts(self._kind, len(rows), self._folder, dict(sorted(outcomes.items()))))
+        self._folder.commit(
+            self._lease, tables, _facts(self._kind, len(rows), self._folder, dict(sorted(outcomes.items())))
+        )
 
 
 def _outcome(row: Row) -> str:
-    return "failed to answer" if row["error"] is not None else "truncated" if row.get("truncated") else "answered"
+    return (
+        "failed to answer"
+        if row["error"] is not None
+        else "truncated"
+        if row.get("truncated")
+        else "answered"
+    )
 
 
 def _facts(kind: str, rows: int, folder: RunFolder, outcomes: dict[str, int]) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""The Ray Data stages of a probe's run: questions to a model, responses to a judge; many in flight, one process a worker.
+"""The Ray Data stages of a probe's run: questions to a model, responses to a judge; many in flight,
+one process a worker.
 
 Input columns: those of ``PROBE_ITEMS``. Output: ``stream.VISITS``.
 """
@@ -46,7 +47,12 @@ class RespondWorker(_QuestionWorker):
     async def asked(self, item: Row) -> tuple[Row, list[Any]]:
         """See :class:`_QuestionWorker`."""
         told = await respond(self.client, ClosedBook(self.config), item["question"])
-        row = {"text": told.text, "finish_reason": told.finish_reason, "truncated": told.truncated, "error": told.error}
+        row = {
+            "text": told.text,
+            "finish_reason": told.finish_reason,
+            "truncated": told.truncated,
+            "error": told.error,
+        }
         return {**row, "completion": told.key}, told.completions
 
 

@@ -1,4 +1,6 @@
-"""The checks of a build that a model makes: accounts against the documents in full, and against independent pages."""
+"""The checks of a build that a model makes: accounts against the documents in full, and against
+independent pages.
+"""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -24,7 +26,9 @@ def passed(state: BuildState, check: str) -> set[str]:
 
 
 class ReadStep(Step):
-    """Each account against all documents of the subgraph; as many calls as it takes to show them in full."""
+    """Each account against all documents of the subgraph; as many calls as it takes to show them in
+    full.
+    """
 
     name = "read"
     tables = ("checks",)
@@ -64,14 +68,17 @@ class ReadStep(Step):
         for number, _, text in documents:
             if part and chars + len(text) > self.budget:
                 yield tuple(part)
-                part, chars = [], 0
+                part = []
+                chars = 0
             part.append((number, text))
             chars += len(text)
         yield tuple(part)
 
 
 def _joined(one: Reply[ReadVerdict], other: Reply[ReadVerdict]) -> Reply[ReadVerdict]:
-    """Two parts of one check: an account is supported where either part supports it; what failed in either has failed."""
+    """Two parts of one check: an account is supported where either part supports it; what failed in
+    either has failed.
+    """
     completions = [*one.completions, *other.completions]
     if one.value is None or other.value is None:
         return Reply(None, one.error or other.error, completions)
@@ -81,7 +88,9 @@ def _joined(one: Reply[ReadVerdict], other: Reply[ReadVerdict]) -> Reply[ReadVer
 
 
 class WebStep(Step):
-    """Each account against pages that have nothing to do with the subgraph's documents, found by an agent."""
+    """Each account against pages that have nothing to do with the subgraph's documents, found by an
+    agent.
+    """
 
     name = "web"
     tables = ("checks",)

@@ -1,4 +1,6 @@
-"""What the candidate generator is given of each document: its path, who is seen with what, whom it names, its words."""
+"""What the candidate generator is given of each document: its path, who is seen with what, whom it
+names, its words.
+"""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,6 @@
-"""The human check of a build: what waits for it goes into a sheet, what a filled sheet says is committed."""
+"""The human check of a build: what waits for it goes into a sheet, what a filled sheet says is
+committed.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -25,7 +27,8 @@ def waiting(run: RunFolder) -> list[Row]:
     wanted = wanted_checks(run)
     if "review" not in wanted:
         raise InputError(f"{run.uri}: validation.review is false in its configuration; begin a build that wants a review")
-    state, checks = BuildState(run), last_checks(run)
+    state = BuildState(run)
+    checks = last_checks(run)
     before = [check for check in wanted if check != "review"]
     last = before[-1] if before else "questions"
     if not state.finished(last):
@@ -43,7 +46,9 @@ def write_review_sheet(run: RunFolder, path: Path) -> int:
     Raises:
         InputError: nothing waits, or the file is there already.
     """
-    groups, state, checks = waiting(run), BuildState(run), last_checks(run)
+    groups = waiting(run)
+    state = BuildState(run)
+    checks = last_checks(run)
     items = []
     for group in groups:
         numbers = state.documents_of(group["subgraph_id"])
@@ -55,10 +60,12 @@ def write_review_sheet(run: RunFolder, path: Path) -> int:
 
 
 def take_review(run: RunFolder, path: Path, overrule: bool) -> dict[str, int]:
-    """Commit what a filled sheet decides and was not decided yet; counts by decision. ``overrule``: also what was otherwise.
+    """Commit what a filled sheet decides and was not decided yet; counts by decision. ``overrule``:
+    also what was otherwise.
 
     Raises:
-        InputError: a row cannot be used, there is no decision in it, or it contradicts an earlier sheet.
+        InputError: a row cannot be used, there is no decision in it, or it contradicts an earlier
+        sheet.
     """
     known = [row["group_id"] for row in BuildState(run).questions]
     with Lease(run.folder) as lease:
@@ -71,7 +78,8 @@ def take_review(run: RunFolder, path: Path, overrule: bool) -> dict[str, int]:
             tables = {"checks": table("checks", rows)}
             told = facts_of_commit("review", tables, run.manifests[-1])
             run.commit(lease, tables, {"step": "review", "items": len(rows), "last": False, **told})
-    kept, again = sum(row["fate"] == "kept" for row in rows), len(read.rows) - len(rows)
+    kept = sum(row["fate"] == "kept" for row in rows)
+    again = len(read.rows) - len(rows)
     return {"accepted": kept, "rejected": len(rows) - kept, "decided before": again, "not decided": read.unfilled}
 
 
@@ -80,7 +88,8 @@ def _news(rows: list[Row], checks: dict[tuple[str, str], Row], path: Path, overr
     before = {row["group_id"]: checks.get((row["group_id"], "review")) for row in rows}
     other = [row for row in rows if (b := before[row["group_id"]]) is not None and b["fate"] != row["fate"]]
     if other and not overrule:
-        group, was = other[0]["group_id"], before[other[0]["group_id"]]
+        group = other[0]["group_id"]
+        was = before[other[0]["group_id"]]
         assert was is not None  # it is one of those decided before
         told = f"group {group} is {other[0]['fate']} here and was {was['fate']} by {was['by']}"
         raise InputError(f"{path}: {len(other)} groups were decided otherwise ({told}); agree, or give --overrule")

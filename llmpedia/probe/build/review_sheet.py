@@ -1,7 +1,9 @@
-"""Validation by people: a group a row of a sheet, and the filled sheet back as rows of ``checks`` (paper, section 3.3).
+"""Validation by people: a group a row of a sheet, and the filled sheet back as rows of ``checks``
+(paper, section 3.3).
 
-A reader sees both questions, the accounts, the documents' own words with their neighbours, and what the two checks before quoted.
-What is shown is sealed by a hash: a decision on other words than were written is none.
+A reader sees both questions, the accounts, the documents' own words with their neighbours, and what
+the two checks before quoted. What is shown is sealed by a hash: a decision on other words than were
+written is none.
 """
 
 import hashlib
@@ -33,7 +35,9 @@ _DECISIONS: dict[str, Literal["kept", "rejected"]] = {"accept": "kept", "reject"
 
 @dataclass(frozen=True)
 class ReviewItem:
-    """A group to review. ``answers``: as in the table ``questions``; ``read``, ``web``: proofs of the checks before."""
+    """A group to review. ``answers``: as in the table ``questions``; ``read``, ``web``: proofs of
+    the checks before.
+    """
 
     group_id: str
     named_entity: str
@@ -46,7 +50,9 @@ class ReviewItem:
 
 @dataclass(frozen=True)
 class SheetRead:
-    """``rows``: of the table ``checks``, a decided group each, in the sheet's order; ``unfilled``: rows without a decision."""
+    """``rows``: of the table ``checks``, a decided group each, in the sheet's order; ``unfilled``:
+    rows without a decision.
+    """
 
     rows: list[Row]
     unfilled: int
@@ -92,7 +98,9 @@ def _quoted(proofs: Sequence[Row]) -> str:
 
 
 def _cited(item: ReviewItem) -> list[str]:
-    """A text for each account and document of it: whence it is, and the sentences that bear it out, with their neighbours."""
+    """A text for each account and document of it: whence it is, and the sentences that bear it out,
+    with their neighbours.
+    """
     by_number = {document.number: document for document in item.documents}
     return [
         f"Account {i}, document {number}: {_said(by_number.get(number), answer['spans'])}"
@@ -117,7 +125,9 @@ def _said(document: Document | None, spans: Sequence[str]) -> str:
 
 
 def span_place(span: str, text: str) -> tuple[int, int] | None:
-    """Where a text holds a span, start and end in characters; told as :func:`~llmpedia.probe.documents.held` tells it."""
+    """Where a text holds a span, start and end in characters; told as
+    :func:`~llmpedia.probe.documents.held` tells it.
+    """
     folded: list[str] = []
     places: list[int] = []
     for i, character in enumerate(text):
@@ -131,7 +141,9 @@ def span_place(span: str, text: str) -> tuple[int, int] | None:
 
 
 def _seal(row: Row) -> str:
-    """Hash of what is shown, but for what spreadsheet programs do to white space and what guards against formulas."""
+    """Hash of what is shown, but for what spreadsheet programs do to white space and what guards
+    against formulas.
+    """
     told = [f"{name}:{' '.join(str(row[name]).lstrip(chr(39)).split())}" for name in sorted(row) if _is_shown(name)]
     return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
 
@@ -143,10 +155,12 @@ def _is_shown(name: str) -> bool:
 def read_sheet(path: Path, known: Collection[str]) -> SheetRead:
     """A filled sheet. ``known``: ids of the groups that may be decided on.
 
-    A reader writes ``decision`` = accept, or reject with a ``reason``. A row that several readers have filled alike counts once.
+    A reader writes ``decision`` = accept, or reject with a ``reason``. A row that several readers
+    have filled alike counts once.
 
     Raises:
-        InputError: it is no such sheet, or rows cannot be used; all are counted and the first ten named.
+        InputError: it is no such sheet, or rows cannot be used; all are counted and the first ten
+        named.
     """
     table = read_rows(path)
     check_columns(path, table[0], (*_ITEM_COLUMNS, *READER_COLUMNS))
@@ -169,7 +183,8 @@ def read_sheet(path: Path, known: Collection[str]) -> SheetRead:
 
 def row_problem(row: Row, known: Collection[str]) -> str | None:
     """What is wrong with a row, or None."""
-    decision, reason = row["decision"].strip().lower(), row["reason"].strip().lower()
+    decision = row["decision"].strip().lower()
+    reason = row["reason"].strip().lower()
     if row["group_id"] not in known:
         return "is no group of this build that can be reviewed"
     if row["seal"] != _seal(row):

@@ -1,7 +1,9 @@
-"""``llmpedia probe build``: from a corpus to checked questions, step by step; resumes a build that is there.
+"""``llmpedia probe build``: from a corpus to checked questions, step by step; resumes a build that
+is there.
 
-A build is a folder like a run. Each commit belongs to one step and says so; a step begins when the one before has committed all
-its items, so that every step is a function of what lies there. The order of the steps is :data:`ORDER`.
+A build is a folder like a run. Each commit belongs to one step and says so; a step begins when the
+one before has committed all its items, so that every step is a function of what lies there. The
+order of the steps is :data:`ORDER`.
 """
 
 import itertools
@@ -42,7 +44,9 @@ _DOCUMENTS = 10_000  # of a commit of the corpus
 
 @dataclass(frozen=True)
 class BuildProgress:
-    """Told to the caller: what is being done, items of the step committed so far and in all (null: not known)."""
+    """Told to the caller: what is being done, items of the step committed so far and in all (null:
+    not known).
+    """
 
     phase: str
     done: int
@@ -79,8 +83,8 @@ def describe_build(config: BuildConfig) -> Row:
 def build(config: BuildConfig, run_uri: str, progress: Callable[[BuildProgress], None]) -> RunFolder:
     """Build as far as it goes without a human; resumes what is already there.
 
-    Raises:
-        ConfigError, InputError, EngineError: one line; what was committed stays, and the same call resumes.
+    Raises: ConfigError, InputError, EngineError: one line; what was committed stays, and the same
+        call resumes.
     """
     steps = {name: STEPS[name](config) for name in enabled(config)}
     probe = RunFolder(run_uri)
@@ -125,7 +129,11 @@ class _Build:
         steps: dict[str, Step],
         progress: Callable[[BuildProgress], None],
     ) -> None:
-        self._config, self._run, self._lease, self._progress, self._steps = config, run, lease, progress, steps
+        self._config = config
+        self._run = run
+        self._lease = lease
+        self._progress = progress
+        self._steps = steps
         self._limiters: dict[str, Any] = {"model": session.limiter}
         if "web" in steps:
             self._limiters["web"] = start_limiter(config.web.concurrency)
@@ -141,7 +149,9 @@ class _Build:
                 self._walk(self._steps[name])
 
     def _corpus(self) -> None:
-        """Documents in commits of a fixed size; what is committed already is read again and must be the same."""
+        """Documents in commits of a fixed size; what is committed already is read again and must be
+        the same.
+        """
         before = iter(self._run.read("documents", columns=["document_id"])["document_id"].to_pylist())
         done = BuildState(self._run).committed("corpus")
         rows = read_corpus(self._config.corpus)
@@ -175,8 +185,10 @@ class _Build:
 
     def _walk(self, step: Step) -> None:
         """An LLM step, in waves."""
-        state, size = BuildState(self._run), self._config.waves.size
-        items, done = step.items(state), state.committed(step.name)
+        state = BuildState(self._run)
+        size = self._config.waves.size
+        items = step.items(state)
+        done = state.committed(step.name)
         if not items:
             self._commit(step.name, {}, 0, True)
             return

@@ -40,7 +40,9 @@ class Texts:
 
 
 class BuildState:
-    """A build's tables, read when they are first needed; a step reads only what earlier, finished steps have committed."""
+    """A build's tables, read when they are first needed; a step reads only what earlier, finished
+    steps have committed.
+    """
 
     def __init__(self, run: RunFolder) -> None:
         self.run = run
@@ -59,7 +61,9 @@ class BuildState:
         return found
 
     def labelled(self) -> Iterator[tuple[Row, list[Row], list[str]]]:
-        """(knowledge point, sightings, keys of the mentions) of each document, in order; memory holds one commit."""
+        """(knowledge point, sightings, keys of the mentions) of each document, in order; memory
+        holds one commit.
+        """
         for wave in (m.wave for m in self.run.manifests if m.facts["step"] == "knowledge"):
             seen: dict[int, list[Row]] = {}
             for row in self.run.read("sightings", [wave]).to_pylist():
@@ -89,7 +93,9 @@ class BuildState:
 
     @cached_property
     def surfaces(self) -> dict[str, str]:
-        """Canonical key of a pair's subject -> how it is written where it is first seen; memory holds one commit's mentions."""
+        """Canonical key of a pair's subject -> how it is written where it is first seen; memory
+        holds one commit's mentions.
+        """
         found: dict[str, str] = {}
         wanted = {pair["subject"] for pair in self.pairs}
         for table, key in (("sightings", "subject"), ("mentions", "key")):

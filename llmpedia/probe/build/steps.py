@@ -1,7 +1,9 @@
-"""The LLM steps of a build, each as what it asks about, how an item is taken through, and what it commits.
+"""The LLM steps of a build, each as what it asks about, how an item is taken through, and what it
+commits.
 
-A step is made twice: in the driver, which lists its items from committed tables, and in worker processes, which visit them. A
-visit gives rows of tables and the completions they rest on; whatever fails is a row's error.
+A step is made twice: in the driver, which lists its items from committed tables, and in worker
+processes, which visit them. A visit gives rows of tables and the completions they rest on; whatever
+fails is a row's error.
 """
 
 import asyncio
@@ -33,7 +35,9 @@ _SHOWN = 3  # documents of an account that a writer of questions is shown at mos
 
 @dataclass(frozen=True)
 class Helpers:
-    """Who answers in a worker: the model; searches and pages, of steps that look things up (else null)."""
+    """Who answers in a worker: the model; searches and pages, of steps that look things up (else
+    null).
+    """
 
     model: Completer
     web: WebTools | None = None
@@ -58,7 +62,9 @@ class Step(ABC):
 
     @abstractmethod
     def items(self, state: BuildState) -> list[Row]:
-        """What it asks about, in order, each with a running ``subject_id`` of its own; without texts."""
+        """What it asks about, in order, each with a running ``subject_id`` of its own; without
+        texts.
+        """
 
     @abstractmethod
     def loaded(self, item: Row, state: BuildState) -> Row:
@@ -84,7 +90,9 @@ class Step(ABC):
 
 
 class KnowledgeStep(Step):
-    """A knowledge point a document; of the sure ones also mentions, and who is seen with which attribute."""
+    """A knowledge point a document; of the sure ones also mentions, and who is seen with which
+    attribute.
+    """
 
     name = "knowledge"
     tables = ("knowledge_points", "mentions", "sightings")
@@ -195,7 +203,8 @@ class QuestionStep(Step):
 
     def items(self, state: BuildState) -> list[Row]:
         """See :class:`Step`."""
-        paths, kept = state.paths, [row for row in state.graphs.values() if row["fate"] == "kept"]
+        paths = state.paths
+        kept = [row for row in state.graphs.values() if row["fate"] == "kept"]
         told = {row["pair_id"]: row["attribute"] for row in state.rows("relations", ["pair_id", "attribute"])}
         return [
             {
@@ -237,10 +246,12 @@ class QuestionStep(Step):
         accounts = tuple((value, tuple((n, text) for n, _, text in documents)) for value, documents in item["accounts"])
         conflict = Conflict(item["name"], item["attribute"], accounts)
         reply = await ask(helpers.model, self._stage, conflict)
-        written, row = reply.value, dict.fromkeys(("group_id", "named_entity", "clue_based", "preferred_answer", "answers"))
+        written = reply.value
+        row = dict.fromkeys(("group_id", "named_entity", "clue_based", "preferred_answer", "answers"))
         fate, reason = ("error", reply.error) if written is None else ("rejected", f"writer: {written.reason}")
         if written is not None and written.keep:
-            fate, reason = "kept", None
+            fate = "kept"
+            reason = None
             ids = {n: i for _, documents in item["accounts"] for n, i, _ in documents}
             answers = [_plain(answer, "value documents spans") for answer in written.answers]
             told = sorted([a["value"], sorted(ids[n] for n in a["documents"])] for a in answers)
@@ -251,7 +262,9 @@ class QuestionStep(Step):
 
 
 def shown_documents(accounts: list[list[int]], length: Callable[[int], int], budget: int) -> list[list[int]]:
-    """Documents of each account that are shown, in order: its shortest whatever its length, others while the budget lasts."""
+    """Documents of each account that are shown, in order: its shortest whatever its length, others
+    while the budget lasts.
+    """
     ordered = [sorted(documents, key=lambda n: (length(n), n)) for documents in accounts]
     shown = [documents[:1] for documents in ordered]
     left = budget - sum(length(n) for documents in shown for n in documents)

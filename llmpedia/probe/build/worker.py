@@ -1,4 +1,5 @@
-"""The Ray Data stage of a build: items of one step through its visits, many in flight, one process a worker.
+"""The Ray Data stage of a build: items of one step through its visits, many in flight, one process
+a worker.
 
 Input columns: those of ``BUILD_ITEMS``. Output: ``stream.VISITS``.
 """
@@ -43,7 +44,8 @@ def make_helpers(config: BuildConfig, run_uri: str, wave: int, writer: str, limi
     ``limiters``: handles under ``model`` and, for a step that looks things up, ``web``.
     """
     folder = Folder(run_uri)
-    journaled, commit = read_wave(folder, wave), GroupCommit(JournalWriter(folder, wave, writer))
+    journaled = read_wave(folder, wave)
+    commit = GroupCommit(JournalWriter(folder, wave, writer))
     name = client_name(wave, writer)
     engine = make_engine(config, run_uri, wave, writer)
     permits = make_permits(config, limiters["model"], name, wave)

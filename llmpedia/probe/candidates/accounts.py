@@ -13,7 +13,9 @@ Flags = npt.NDArray[np.bool_]
 
 
 class Accounts:
-    """Sets of values, each under a number; :data:`NOTHING` is the empty one. The numbers go by arrival and mean nothing else."""
+    """Sets of values, each under a number; :data:`NOTHING` is the empty one. The numbers go by
+    arrival and mean nothing else.
+    """
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[int, ...], int] = {(): NOTHING}
@@ -28,7 +30,9 @@ class Accounts:
         return number
 
     def compared(self, a: Ints, b: Ints) -> tuple[Flags, Flags]:
-        """Which pairs agree, one telling all that the other tells, and which differ; where one tells nothing, neither."""
+        """Which pairs agree, one telling all that the other tells, and which differ; where one
+        tells nothing, neither.
+        """
         agree = (a == b) & (a != NOTHING)
         differ = np.zeros(len(a), bool)
         told = np.flatnonzero((a != b) & (a != NOTHING) & (b != NOTHING))

@@ -1,16 +1,18 @@
-"""Sightings: in which sentence of a document's evidence whom is seen with which attribute. They decide who is compared with whom.
+"""Sightings: in which sentence of a document's evidence whom is seen with which attribute. They
+decide who is compared with whom.
 
-Rather too many than too few: a sighting in vain costs a comparison by the model, which then says ``none``; one that is missing
-loses a fact for good. So a sentence of a slot counts for each name in it, be it the subject or the value. Who is meant by a
-pronoun is guessed in the simplest way that does not lose the subject: whoever the sentence before was about.
+Rather too many than too few: a sighting in vain costs a comparison by the model, which then says
+``none``; one that is missing loses a fact for good. So a sentence of a slot counts for each name in
+it, be it the subject or the value. Who is meant by a pronoun is guessed in the simplest way that
+does not lose the subject: whoever the sentence before was about.
 """
 
 import re
 from collections.abc import Iterable, Sequence
 
-from llmpedia.probe.documents import KnowledgePoint, Mention, Sighting
-from llmpedia.probe.candidates.mentions import TITLE
 from llmpedia.probe.candidates.attributes import Slots
+from llmpedia.probe.candidates.mentions import TITLE
+from llmpedia.probe.documents import KnowledgePoint, Mention, Sighting
 
 MOST_SUBJECTS = 4  # of a sentence, besides the title
 _HANDED_ON = 2  # subjects that a sentence with a pronoun takes over
@@ -21,12 +23,17 @@ _Named = dict[str, str]  # key -> surface, in order
 
 
 def sightings(
-    text: str, sentences: Sequence[tuple[int, int]], point: KnowledgePoint, mentions: Iterable[Mention], slots: Slots
+    text: str,
+    sentences: Sequence[tuple[int, int]],
+    point: KnowledgePoint,
+    mentions: Iterable[Mention],
+    slots: Slots,
 ) -> list[Sighting]:
     """Each (sentence, subject, slot) of a document's evidence once, in order of the text.
 
-    The evidence is what the knowledge point points at; a fact in another sentence is not what the document was labelled for.
-    Subjects are found over the whole document up to there, since the one who is meant is usually named before.
+    The evidence is what the knowledge point points at; a fact in another sentence is not what the
+    document was labelled for. Subjects are found over the whole document up to there, since the one
+    who is meant is usually named before.
     """
     told = list(mentions)
     title = next(({m.key: m.surface} for m in told if m.label == TITLE), {})
@@ -40,11 +47,14 @@ def sightings(
     return found
 
 
-def _subjects(text: str, sentences: Sequence[tuple[int, int]], mentions: list[Mention], slots: Slots) -> list[_Named]:
+def _subjects(
+    text: str, sentences: Sequence[tuple[int, int]], mentions: list[Mention], slots: Slots
+) -> list[_Named]:
     """Whom each sentence may be about, at most :data:`MOST_SUBJECTS`.
 
-    Those it names; before them, where it holds a pronoun or names nobody, the first of those that the sentence before was
-    about. So "He was born in Ulm. He died in 1955." speaks of him twice, not of Ulm the second time.
+    Those it names; before them, where it holds a pronoun or names nobody, the first of those that
+    the sentence before was about. So "He was born in Ulm. He died in 1955." speaks of him twice,
+    not of Ulm the second time.
     """
     named = _named(sentences, mentions)
     subjects: list[_Named] = []
@@ -76,12 +86,17 @@ def _named(sentences: Sequence[tuple[int, int]], mentions: list[Mention]) -> lis
 
 
 def _full_names(mentions: list[Mention]) -> dict[str, Mention]:
-    """Key of a person's last name -> the first longer name of the document that ends with it: "Bush" is Vannevar Bush.
+    """Key of a person's last name -> the first longer name of the document that ends with it:
+    "Bush" is Vannevar Bush.
 
     For persons only: after New York, York is another town.
     """
     full: dict[str, Mention] = {}
-    alone = {m.surface.casefold(): m.key for m in mentions if m.label.casefold() in _PERSONS and not re.search(r"\s", m.surface)}
+    alone = {
+        m.surface.casefold(): m.key
+        for m in mentions
+        if m.label.casefold() in _PERSONS and not re.search(r"\s", m.surface)
+    }
     for mention in mentions:
         words = mention.surface.casefold().split()
         person = mention.label.casefold() in _PERSONS or mention.label == TITLE

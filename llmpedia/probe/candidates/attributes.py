@@ -1,7 +1,9 @@
-"""Attribute slots: which attributes a sentence speaks of, told by cue words and a value of the right kind beside them.
+"""Attribute slots: which attributes a sentence speaks of, told by cue words and a value of the
+right kind beside them.
 
-The slots are data, ``slots.yaml`` or a user's file like it (``pairs.slots``). A sentence's words are held against the first
-words of all cues at once; the rest of a cue, and values, are looked for only where that finds one.
+The slots are data, ``slots.yaml`` or a user's file like it (``pairs.slots``). A sentence's words
+are held against the first words of all cues at once; the rest of a cue, and values, are looked for
+only where that finds one.
 """
 
 import re
@@ -16,7 +18,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from llmpedia.errors import ConfigError
 
 SHIPPED = Path(__file__).with_name("slots.yaml")
-ANY, NAMES = "any", "name"  # kinds of values: none is looked for; one that is made of names
+# kinds of values: none is looked for; one that is made of names
+ANY = "any"
+NAMES = "name"
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -60,10 +64,14 @@ class _File(_Data):
             _compiled(f"values.{kind}", [pattern])
         for name, slot in self.slots.items():
             if not _NAME.fullmatch(name):
-                raise ValueError(f"slots.{name}: a name holds small letters, digits and _ only, a letter first; rename it")
+                raise ValueError(
+                    f"slots.{name}: a name holds small letters, digits and _ only, a letter first; rename it"
+                )
             if slot.value != ANY and slot.value not in self.values:
                 known = ", ".join([ANY, *self.values])
-                raise ValueError(f"slots.{name}.value = {slot.value!r}: is no kind of value; use one of {known}")
+                raise ValueError(
+                    f"slots.{name}.value = {slot.value!r}: is no kind of value; use one of {known}"
+                )
         return self
 
 
@@ -75,7 +83,9 @@ def _compiled(where: str, patterns: list[str]) -> list[re.Pattern[str]]:
 
 
 class _Cues:
-    """Words that stand for something, found whole and in any case. What a cue stands for are the names it was given under."""
+    """Words that stand for something, found whole and in any case. What a cue stands for are the
+    names it was given under.
+    """
 
     def __init__(self, by_name: dict[str, list[str]]) -> None:
         names: dict[str, set[str]] = defaultdict(set)
@@ -83,7 +93,9 @@ class _Cues:
             for cue in cues:
                 names[" ".join(cue.lower().split())].add(name)
         self._inside = {cue: frozenset(found) for cue, found in names.items() if _DENSE.search(cue)}
-        apart = [(_TOKEN.findall(cue), frozenset(found)) for cue, found in names.items() if cue not in self._inside]
+        apart = [
+            (_TOKEN.findall(cue), frozenset(found)) for cue, found in names.items() if cue not in self._inside
+        ]
         self._words = {tokens[0]: found for tokens, found in apart if len(tokens) == 1}
         self._phrases: dict[str, list[tuple[str, frozenset[str]]]] = defaultdict(list)
         for tokens, found in apart:
@@ -102,7 +114,9 @@ class _Cues:
         if not firsts.isdisjoint(self._phrases):
             row = _row(tokens)
             for first in firsts & self._phrases.keys():
-                found.update(name for phrase, names in self._phrases[first] if phrase in row for name in names)
+                found.update(
+                    name for phrase, names in self._phrases[first] if phrase in row for name in names
+                )
         found.update(name for cue, names in self._inside.items() if cue in plain for name in names)
         return found
 
@@ -118,7 +132,9 @@ class Slots:
         self.names = list(file.slots)
         self._slots = file.slots
         self._values = {kind: re.compile(pattern) for kind, pattern in file.values.items()}
-        self._patterns = [(name, pattern) for name, slot in file.slots.items() for pattern in _compiled(name, slot.patterns)]
+        self._patterns = [
+            (name, pattern) for name, slot in file.slots.items() for pattern in _compiled(name, slot.patterns)
+        ]
         self._cues = _Cues({name: slot.cues for name, slot in file.slots.items()})
         self._pronouns = _Cues({"": file.pronouns})
 
@@ -137,11 +153,15 @@ class Slots:
         return self._slots[name].words if name in self._slots else name.replace("_", " ")
 
     def told(self, name: str, sentence: str) -> frozenset[str]:
-        """The values in a sentence that could be a slot's: its dates, numbers or names; empty for a slot of any value."""
+        """The values in a sentence that could be a slot's: its dates, numbers or names; empty for a
+        slot of any value.
+        """
         kind = self._slots[name].value
         if kind == ANY:
             return frozenset()
-        return frozenset(_THOUSANDS.sub("", m.group()).casefold() for m in self._values[kind].finditer(sentence))
+        return frozenset(
+            _THOUSANDS.sub("", m.group()).casefold() for m in self._values[kind].finditer(sentence)
+        )
 
     def takes_names(self, name: str) -> bool:
         """Whether a slot's value is a name, as its subject is."""
@@ -157,7 +177,8 @@ def load_slots(path: str | None) -> Slots:
     """The slots of a user's file, or the shipped ones.
 
     Raises:
-        ConfigError: the file cannot be read or is at fault; one line that names the slot and the rule.
+        ConfigError: the file cannot be read or is at fault; one line that names the slot and the
+        rule.
     """
     file = Path(path) if path else SHIPPED
     where = f"pairs.slots = {str(file)!r}"

@@ -1,8 +1,10 @@
-"""Which documents of a large bucket are compared, since all pairs of it would be too many: a bounded number for each.
+"""Which documents of a large bucket are compared, since all pairs of it would be too many: a
+bounded number for each.
 
-A bucket holds the documents that speak of one attribute of one subject. Those that share rare words are likely to speak of it in
-the same context. Rare words alone would leave a document with a figure of its own among neighbours that agree with it, or with
-none at all, so each is also compared with some documents of its own account and of the largest other accounts.
+A bucket holds the documents that speak of one attribute of one subject. Those that share rare words
+are likely to speak of it in the same context. Rare words alone would leave a document with a figure
+of its own among neighbours that agree with it, or with none at all, so each is also compared with
+some documents of its own account and of the largest other accounts.
 """
 
 from dataclasses import dataclass
@@ -19,7 +21,9 @@ _REACH = 6  # documents of the same word, to either side, that it is compared wi
 
 @dataclass
 class Places:
-    """Pairs of places in a bucket, each once, ``a`` before ``b``; ``shared``: rare words that brought them together."""
+    """Pairs of places in a bucket, each once, ``a`` before ``b``; ``shared``: rare words that
+    brought them together.
+    """
 
     a: Ints
     b: Ints
@@ -36,7 +40,8 @@ class Places:
 
 def joined(parts: list[Places]) -> Places:
     """All pairs, each once, in order."""
-    a, b = np.concatenate([p.a for p in parts]), np.concatenate([p.b for p in parts])
+    a = np.concatenate([p.a for p in parts])
+    b = np.concatenate([p.b for p in parts])
     packed = np.minimum(a, b) << 32 | np.maximum(a, b)
     kept = np.flatnonzero(a != b)
     order = kept[np.argsort(packed[kept], kind="stable")]
@@ -63,15 +68,19 @@ def all_pairs(size: int) -> Places:
 
 
 def by_shared(words: Rows, names: Rows, documents: Ints) -> Places:
-    """Documents with a shared rare word or name; of one that many share, those near each other in the bucket.
+    """Documents with a shared rare word or name; of one that many share, those near each other in
+    the bucket.
 
-    A name counts as two words besides those it is made of: it tells more of the context than words do.
+    A name counts as two words besides those it is made of: it tells more of the context than words
+    do.
     """
     parts = [(words, 1), (names, 2)]
     found = [(*near(_shared(*rows.of(documents), len(documents)), _REACH), weight) for rows, weight in parts]
     packed, which = np.unique(np.concatenate([a << 32 | b for a, b, _, _ in found]), return_inverse=True)
     weights = np.concatenate([np.full(len(a), weight) for a, _, _, weight in found])
-    return Places(packed >> 32, packed & 0xFFFFFFFF, np.bincount(which, weights, len(packed)).astype(np.int64))
+    return Places(
+        packed >> 32, packed & 0xFFFFFFFF, np.bincount(which, weights, len(packed)).astype(np.int64)
+    )
 
 
 def _shared(values: npt.NDArray[Any], owners: Ints, count: int) -> Rows:
@@ -85,7 +94,8 @@ def near(held: Rows, reach: int) -> tuple[Ints, Ints, Ints]:
     """Each owner of a value with the next ``reach`` owners of it, and the value."""
     owners = np.repeat(np.arange(len(held.starts) - 1), np.diff(held.starts))
     order = np.lexsort((owners, held.values))
-    owners, values = owners[order], held.values[order]
+    owners = owners[order]
+    values = held.values[order]
     steps = [np.flatnonzero(values[:-step] == values[step:]) for step in range(1, reach + 1)]
     left = np.concatenate(steps)
     right = np.concatenate([at + step for step, at in enumerate(steps, 1)])
@@ -93,7 +103,8 @@ def near(held: Rows, reach: int) -> tuple[Ints, Ints, Ints]:
 
 
 def by_account(accounts: Ints, most: int) -> Places:
-    """Each document with ``most`` of its own account and with one of each of the ``most`` largest other ones.
+    """Each document with ``most`` of its own account and with one of each of the ``most`` largest
+    other ones.
 
     Whom of an account goes round, so that no document of it is everybody's partner.
     """

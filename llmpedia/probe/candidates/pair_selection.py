@@ -7,26 +7,35 @@ from llmpedia.probe.candidates.text_sketches import Floats, Ints
 
 
 def chosen(a: Ints, b: Ints, score: Floats, agree: Flags, most: int) -> Flags:
-    """Which pairs are kept so that no end has more than ``most``; ``a`` and ``b`` name a document and a fact each.
+    """Which pairs are kept so that no end has more than ``most``; ``a`` and ``b`` name a document
+    and a fact each.
 
-    Half of an end's pairs are for ends that agree with it and half (the larger one) for others, so that in a bucket where many
-    agree the few that differ are still compared; what one half leaves goes to the other. First choices go before second ones,
-    whosesoever, and only then by score: else the best pairs of some would take the room of the only ones of others.
+    Half of an end's pairs are for ends that agree with it and half (the larger one) for others, so
+    that in a bucket where many agree the few that differ are still compared; what one half leaves
+    goes to the other. First choices go before second ones, whosesoever, and only then by score:
+    else the best pairs of some would take the room of the only ones of others.
     """
     _, places = np.unique(np.concatenate((a, b)), return_inverse=True)
-    one, other = places[: len(a)], places[len(a) :]
+    one = places[: len(a)]
+    other = places[len(a) :]
     crowded = np.bincount(places, minlength=1) > most
     kept = ~(crowded[one] | crowded[other])  # these have room whatever happens
     asked = np.flatnonzero(~kept)
     if not len(asked):
         return kept
     turns = _turns(one, other, score, agree)[asked]
-    one, other, score, agree = one[asked], other[asked], score[asked], agree[asked]
+    one = one[asked]
+    other = other[asked]
+    score = score[asked]
+    agree = agree[asked]
     order = np.lexsort((other, one, -score, turns))
-    pairs = list(zip(order.tolist(), one[order].tolist(), other[order].tolist(), agree[order].tolist(), strict=True))
+    pairs = list(
+        zip(order.tolist(), one[order].tolist(), other[order].tolist(), agree[order].tolist(), strict=True)
+    )
     halves = (most - most // 2, most // 2)
     rooms = [[half] * len(crowded) for half in halves]
-    left, taken = [most] * len(crowded), []
+    left = [most] * len(crowded)
+    taken = []
     waiting = []
     for i, x, y, same in pairs:
         room = rooms[same]
@@ -48,7 +57,8 @@ def chosen(a: Ints, b: Ints, score: Floats, agree: Flags, most: int) -> Flags:
 
 def _turns(one: Ints, other: Ints, score: Floats, agree: Flags) -> Ints:
     """How many better pairs of its kind the one of a pair's two ends has that has fewer of them."""
-    ends, mates = np.concatenate((one, other)), np.concatenate((other, one))
+    ends = np.concatenate((one, other))
+    mates = np.concatenate((other, one))
     kind = ends * 2 + np.concatenate((agree, agree))
     order = np.lexsort((mates, -np.concatenate((score, score)), kind))
     kind = kind[order]

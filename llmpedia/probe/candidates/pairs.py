@@ -1,12 +1,15 @@
-"""Candidate pairs: which two documents a model is asked to compare, and on what (paper, section 3.2).
+"""Candidate pairs: which two documents a model is asked to compare, and on what (paper, section
+3.2).
 
-Documents of one knowledge point are compared where both are seen with the same attribute of the same subject (route ``point``);
-documents of different ones where they are seen with the same attribute of the same rare subject, or at least name someone rare
-(route ``mention``). What grows with the square of the documents is bounded: large buckets go by shared rare words and by
-accounts, each document keeps few pairs for a fact, half of them with documents that tell the same figures and half with others,
-so that neither support nor conflict starves.
+Documents of one knowledge point are compared where both are seen with the same attribute of the
+same subject (route ``point``); documents of different ones where they are seen with the same
+attribute of the same rare subject, or at least name someone rare (route ``mention``). What grows
+with the square of the documents is bounded: large buckets go by shared rare words and by accounts,
+each document keeps few pairs for a fact, half of them with documents that tell the same figures and
+half with others, so that neither support nor conflict starves.
 
-Only small numbers are kept of a document, never its text. The pairs depend on the documents, not on the order they come in.
+Only small numbers are kept of a document, never its text. The pairs depend on the documents, not on
+the order they come in.
 """
 
 from array import array
@@ -20,21 +23,34 @@ import numpy as np
 import numpy.typing as npt
 
 from llmpedia.probe.candidates.accounts import Accounts
-from llmpedia.probe.settings.build import PairsSection
-from llmpedia.probe.documents import Sighting, sentences
-from llmpedia.probe.candidates.text_sketches import Floats, Ints, Rows, SealedTexts, Texts, rarest
-from llmpedia.probe.candidates.blocking import Places, all_pairs, by_account, by_shared, chained, joined, near, unshared
-from llmpedia.probe.candidates.pair_selection import chosen
 from llmpedia.probe.candidates.attributes import Slots, load_slots
+from llmpedia.probe.candidates.blocking import (
+    Places,
+    all_pairs,
+    by_account,
+    by_shared,
+    chained,
+    joined,
+    near,
+    unshared,
+)
+from llmpedia.probe.candidates.pair_selection import chosen
+from llmpedia.probe.candidates.text_sketches import Floats, Ints, Rows, SealedTexts, Texts, rarest
+from llmpedia.probe.documents import Sighting, sentences
+from llmpedia.probe.settings.build import PairsSection
 
-POINT, MENTION = "point", "mention"
+POINT = "point"
+MENTION = "mention"
 LEFT_OUT_BY = ("near_copy", "bucket", "rare_documents", "per_document", "across", "total")
 
-# A pair's score is that of its kind, and up to 3 for how alike the documents are, what rare words or names they share, and how
-# few documents speak of the fact.
-_POINT, _ACROSS, _OPEN = 6.0, 3.0, 0.0
+# A pair's score is that of its kind, and up to 3 for how alike the documents are, what rare words
+# or names they share, and how few documents speak of the fact.
+_POINT = 6.0
+_ACROSS = 3.0
+_OPEN = 0.0
 _MANY_SHARED = 4
-# Among the pairs of one document and fact, what the same knowledge point is worth against shared words and likeness.
+# Among the pairs of one document and fact, what the same knowledge point is worth against shared
+# words and likeness.
 _SAME_POINT = 0.5
 _CHUNK = 500_000  # candidates looked at together
 _RARE_MENTIONS = 8  # of a document, by which it looks for others
@@ -56,9 +72,10 @@ class Prepared:
 class Candidates:
     """Rows of the table ``pairs``, best first, and how many pairs each setting left out.
 
-    ``near_copy``: copies; ``bucket``: never looked at in a large bucket; ``rare_documents``: the same across knowledge points,
-    where too many documents speak of a fact; ``per_document``, ``across``, ``total``: over the limit. Pairs that share nothing
-    but a mention are counted only from where they are looked at.
+    ``near_copy``: copies; ``bucket``: never looked at in a large bucket; ``rare_documents``: the
+    same across knowledge points, where too many documents speak of a fact; ``per_document``,
+    ``across``, ``total``: over the limit. Pairs that share nothing but a mention are counted only
+    from where they are looked at.
     """
 
     pairs: list[dict[str, Any]]
@@ -82,10 +99,16 @@ class _Corpus:
     """Documents as columns of small numbers, in the order in which they come."""
 
     def __init__(self, slots: Slots) -> None:
-        self.slots, self.accounts, self.texts = slots, Accounts(), Texts()
-        self.numbers, self.path = array("q"), array("q")
-        self.fact_document, self.fact_subject, self.fact_slot, self.fact_account = (array("q") for _ in range(4))
-        self.mention_document, self.mention_name = array("q"), array("q")
+        self.slots = slots
+        self.accounts = Accounts()
+        self.texts = Texts()
+        self.numbers = array("q")
+        self.path = array("q")
+        self.fact_document, self.fact_subject, self.fact_slot, self.fact_account = (
+            array("q") for _ in range(4)
+        )
+        self.mention_document = array("q")
+        self.mention_name = array("q")
         self.names: dict[str, int] = {}
         self.paths: dict[tuple[str, ...], int] = {}
         self._slot_of = {name: i for i, name in enumerate(slots.names)}
@@ -109,10 +132,13 @@ class _Corpus:
         return self.names.setdefault(key, len(self.names))
 
     def _told(self, document: Prepared) -> dict[tuple[str, str], frozenset[str]]:
-        """(subject, slot) -> the values of all sentences that speak of it; a subject's own name is none."""
+        """(subject, slot) -> the values of all sentences that speak of it; a subject's own name is
+        none.
+        """
         if not document.sightings:
             return {}
-        cuts, facts = sentences(document.text), dict[tuple[str, str], frozenset[str]]()
+        cuts = sentences(document.text)
+        facts = dict[tuple[str, str], frozenset[str]]()
         values: dict[tuple[int, str], frozenset[str]] = {}
         for seen in document.sightings:
             key = (seen.sentence, seen.slot)
@@ -142,16 +168,23 @@ class _Found:
 
 
 def _together(parts: list[_Found]) -> _Found:
-    return _Found(*(np.concatenate(columns) for columns in zip(*(vars(p).values() for p in parts), strict=True)))
+    return _Found(
+        *(np.concatenate(columns) for columns in zip(*(vars(p).values() for p in parts), strict=True))
+    )
 
 
 class _Search:
-    """All columns sorted, so that nothing depends on the order of arrival; then the pairs, group by group."""
+    """All columns sorted, so that nothing depends on the order of arrival; then the pairs, group by
+    group.
+    """
 
     def __init__(self, corpus: _Corpus, settings: PairsSection) -> None:
-        self._settings, self._left_out = settings, Counter(dict.fromkeys(LEFT_OUT_BY, 0))
+        self._settings = settings
+        self._left_out = Counter(dict.fromkeys(LEFT_OUT_BY, 0))
         numbers = np.frombuffer(corpus.numbers, np.int64)
-        self._place = np.argsort(numbers, kind="stable")  # of a document in order of numbers, where its texts are
+        self._place = np.argsort(
+            numbers, kind="stable"
+        )  # of a document in order of numbers, where its texts are
         self._numbers = numbers[self._place]
         if len(np.unique(numbers)) < len(numbers):
             raise ValueError("two documents have one number")
@@ -159,19 +192,25 @@ class _Search:
         rank[self._place] = np.arange(len(numbers))
         self._names = sorted(corpus.names)
         name = _ranks(corpus.names)
-        self._slots, self._accounts = corpus.slots.names, corpus.accounts
+        self._slots = corpus.slots.names
+        self._accounts = corpus.accounts
         self._texts: SealedTexts = corpus.texts.sealed()
         self._path = _ranks(corpus.paths)[np.frombuffer(corpus.path, np.int64)[self._place]]
         columns = (corpus.fact_document, corpus.fact_subject, corpus.fact_slot, corpus.fact_account)
         document, subject, slot, account = (np.frombuffer(c, np.int64) for c in columns)
-        document, subject = rank[document], name[subject]
+        document = rank[document]
+        subject = name[subject]
         order = np.lexsort((document, self._path[document], slot, subject))
-        self._document, self._subject, self._slot, self._account = (c[order] for c in (document, subject, slot, account))
+        self._document, self._subject, self._slot, self._account = (
+            c[order] for c in (document, subject, slot, account)
+        )
         self._mentioned = (
             rank[np.frombuffer(corpus.mention_document, np.int64)],
             name[np.frombuffer(corpus.mention_name, np.int64)],
         )
-        self._spread = np.bincount(self._mentioned[1], minlength=len(self._names))  # documents that mention a name
+        self._spread = np.bincount(
+            self._mentioned[1], minlength=len(self._names)
+        )  # documents that mention a name
         self._seen: list[Ints] = []  # pairs of documents across knowledge points that share a fact
 
     def candidates(self) -> Candidates:
@@ -190,7 +229,8 @@ class _Search:
         return found.where(~out)
 
     def _rows(self, found: _Found) -> Iterator[dict[str, Any]]:
-        a, b = self._numbers[found.a].tolist(), self._numbers[found.b].tolist()
+        a = self._numbers[found.a].tolist()
+        b = self._numbers[found.b].tolist()
         columns = (found.point.tolist(), found.subject.tolist(), found.slot.tolist(), found.score.tolist())
         for i, (one, other, point, subject, slot, score) in enumerate(zip(a, b, *columns, strict=True)):
             yield {
@@ -204,9 +244,15 @@ class _Search:
             }
 
     def _groups(self) -> Iterator[tuple[Places, Ints]]:
-        """Pairs of facts (same subject, same slot) to be judged, with the size of their group; a group is never parted."""
+        """Pairs of facts (same subject, same slot) to be judged, with the size of their group; a
+        group is never parted.
+        """
         changed = (np.diff(self._subject) != 0) | (np.diff(self._slot) != 0)
-        starts = np.concatenate(([0], np.flatnonzero(changed) + 1)) if len(self._subject) else np.zeros(0, np.int64)
+        starts = (
+            np.concatenate(([0], np.flatnonzero(changed) + 1))
+            if len(self._subject)
+            else np.zeros(0, np.int64)
+        )
         sizes = np.diff(np.concatenate((starts, [len(self._subject)])))
         for size in range(2, self._settings.bucket + 1):
             pairs = all_pairs(size)
@@ -214,23 +260,28 @@ class _Search:
             step = max(_CHUNK // len(pairs.a), 1)
             for i in range(0, len(at), step):
                 some = at[i : i + step, None]
-                a, b = (some + pairs.a).ravel(), (some + pairs.b).ravel()
+                a = (some + pairs.a).ravel()
+                b = (some + pairs.b).ravel()
                 yield unshared(a, b), np.full(len(a), size)
         held: list[Places] = []
         large: list[Ints] = []
-        for start, size in zip(starts[sizes > self._settings.bucket], sizes[sizes > self._settings.bucket], strict=True):
+        for start, size in zip(
+            starts[sizes > self._settings.bucket], sizes[sizes > self._settings.bucket], strict=True
+        ):
             pairs = self._large(int(start), int(size))
             held.append(pairs)
             large.append(np.full(len(pairs.a), size))
             if sum(len(p.a) for p in held) > _CHUNK:
                 yield chained(held), np.concatenate(large)
-                held, large = [], []
+                held = []
+                large = []
         if held:
             yield chained(held), np.concatenate(large)
 
     def _large(self, start: int, size: int) -> Places:
         """Pairs of a group of more documents than all of which are compared."""
-        bucket, rare = self._settings.bucket, self._settings.rare_documents
+        bucket = self._settings.bucket
+        rare = self._settings.rare_documents
         documents = self._document[start : start + size]
         path = self._path[documents]
         edges = np.flatnonzero(np.concatenate(([True], np.diff(path) != 0, [True])))
@@ -240,7 +291,11 @@ class _Search:
         parts = [near_words.where(same)]
         for left, count in zip(edges[:-1].tolist(), shares.tolist(), strict=True):
             accounts = self._account[start + left : start + left + count]
-            inside = all_pairs(count) if count <= bucket else by_account(accounts, max(self._settings.per_document // 2, 1))
+            inside = (
+                all_pairs(count)
+                if count <= bucket
+                else by_account(accounts, max(self._settings.per_document // 2, 1))
+            )
             parts.append(inside.moved(left))
         within = joined(parts)
         self._left_out["bucket"] += int((shares * (shares - 1) // 2).sum()) - len(within.a)
@@ -271,7 +326,8 @@ class _Search:
     def _judged(self, pairs: Places, sizes: Ints) -> _Found:
         """Of pairs of facts those that are no copies and that their documents have room for."""
         ends = self._document[pairs.a], self._document[pairs.b]
-        a, b = np.minimum(*ends), np.maximum(*ends)
+        a = np.minimum(*ends)
+        b = np.maximum(*ends)
         point = self._path[a] == self._path[b]
         self._seen.append(np.unique((a << 32 | b)[~point]))
         likeness = self._texts.likeness(self._place[a], self._place[b])
@@ -279,13 +335,16 @@ class _Search:
         copies = self._copies(a, b, likeness) & ~differ
         score = likeness + np.minimum(pairs.shared / _MANY_SHARED, 1) + 1 / np.sqrt(sizes - 1)
         kept = self._kept(pairs, score + _SAME_POINT * point, agree, copies)
-        score, fact = np.where(point, _POINT, _ACROSS) + score, pairs.a[kept]
+        score = np.where(point, _POINT, _ACROSS) + score
+        fact = pairs.a[kept]
         return _Found(a[kept], b[kept], point[kept], self._subject[fact], self._slot[fact], score[kept])
 
     def _copies(self, a: Ints, b: Ints, likeness: Floats) -> npt.NDArray[np.bool_]:
         return self._texts.copies(self._place[a], self._place[b], likeness, self._settings.near_copy)
 
-    def _kept(self, pairs: Places, score: Floats, agree: npt.NDArray[np.bool_], copies: npt.NDArray[np.bool_]) -> Ints:
+    def _kept(
+        self, pairs: Places, score: Floats, agree: npt.NDArray[np.bool_], copies: npt.NDArray[np.bool_]
+    ) -> Ints:
         """Those that are no copies and have room at both ends."""
         kept = np.flatnonzero(~copies)
         room = chosen(pairs.a[kept], pairs.b[kept], score[kept], agree[kept], self._settings.per_document)
@@ -294,7 +353,9 @@ class _Search:
         return kept[room]
 
     def _open(self) -> _Found:
-        """Pairs across knowledge points that share a rare mention and, as far as is known, no fact; by their rarest one."""
+        """Pairs across knowledge points that share a rare mention and, as far as is known, no fact;
+        by their rarest one.
+        """
         pairs, name = self._sharing()
         likeness = self._texts.likeness(self._place[pairs.a], self._place[pairs.b])
         copies = self._copies(pairs.a, pairs.b, likeness)
@@ -304,12 +365,15 @@ class _Search:
         return _Found(pairs.a[kept], pairs.b[kept], none >= 0, name[kept], none, score[kept])
 
     def _sharing(self) -> tuple[Places, Ints]:
-        """Pairs of documents of different points that hold the same names and no fact, with the rarest such name."""
+        """Pairs of documents of different points that hold the same names and no fact, with the
+        rarest such name.
+        """
         a, b, name = near(self._rare_names, _REACH)
         packed = a << 32 | b
         seen = np.unique(np.concatenate([np.zeros(0, np.int64), *self._seen]))
         fresh = (self._path[a] != self._path[b]) & ~np.isin(packed, seen)
-        packed, name = packed[fresh], name[fresh]
+        packed = packed[fresh]
+        name = name[fresh]
         order = np.lexsort((name, self._spread[name], packed))
         packed, first, shared = np.unique(packed[order], return_index=True, return_counts=True)
         return Places(packed >> 32, packed & 0xFFFFFFFF, shared), name[order][first]

@@ -1,5 +1,6 @@
-"""Knowledge points: the paths of a taxonomy of three levels (SuperGPQA's, extended for the web: 18 disciplines, 84 fields, 340
-subfields). Reports group by the middle level, as ElephantBench's figures do by the names they show; its list of 22 is not public.
+"""Knowledge points: the paths of a taxonomy of three levels (SuperGPQA's, extended for the web: 18
+disciplines, 84 fields, 340 subfields). Reports group by the middle level, as ElephantBench's
+figures do by the names they show; its list of 22 is not public.
 """
 
 import json
@@ -56,7 +57,9 @@ def path_text(path: TaxonomyPath) -> str:
 
 
 def field_of(path: tuple[str, ...]) -> str:
-    """What reports group a question by: the middle level. Its names are unique over the disciplines."""
+    """What reports group a question by: the middle level. Its names are unique over the
+    disciplines.
+    """
     return path[1]
 
 
@@ -95,10 +98,18 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _paths(tree: dict[str, Any], at: str) -> Iterator[TaxonomyPath]:
     for discipline, fields in tree.items():
         if not isinstance(fields, dict) or not fields:
-            raise ConfigError(f"{at}: {discipline!r}: a discipline holds fields, each a list of subfields; correct the file")
+            raise ConfigError(
+                f"{at}: {discipline!r}: a discipline holds fields, each a list of subfields; correct the file"
+            )
         for name, subfields in fields.items():
-            if not isinstance(subfields, list) or not subfields or not all(isinstance(s, str) for s in subfields):
-                raise ConfigError(f"{at}: {discipline!r}, {name!r}: a field is a list of subfields' names; correct the file")
+            if (
+                not isinstance(subfields, list)
+                or not subfields
+                or not all(isinstance(s, str) for s in subfields)
+            ):
+                raise ConfigError(
+                    f"{at}: {discipline!r}, {name!r}: a field is a list of subfields' names; correct the file"
+                )
             yield from ((discipline, name, subfield) for subfield in subfields)
 
 
@@ -108,7 +119,9 @@ def _check(paths: tuple[TaxonomyPath, ...], at: str) -> None:
         raise ConfigError(f"{at}: holds no path; give a file like {SHIPPED}")
     for level, name in ((_LEVELS[n], name) for path in paths for n, name in enumerate(path)):
         if name != " ".join(name.split()) or not name or _BETWEEN.strip() in name or ";" in name:
-            raise ConfigError(f"{at}: {level} {name!r}: a name is one line of text without > and ;; rename it")
+            raise ConfigError(
+                f"{at}: {level} {name!r}: a name is one line of text without > and ;; rename it"
+            )
     fields = list(dict.fromkeys(path[:2] for path in paths))
     for names, what in ((list(map(path_text, paths)), "path"), ([name for _, name in fields], "field")):
         folded = [name.casefold() for name in names]

@@ -1,7 +1,9 @@
-"""The words of many documents in little memory: how alike two of them are, whether one copies the other, which words are rare.
+"""The words of many documents in little memory: how alike two of them are, whether one copies the
+other, which words are rare.
 
-Of a text only hashes of its distinct words and of its figures are kept. Likeness is the Jaccard similarity of the sets of words,
-estimated from 64 MinHash values (standard error 0.06 at the most); where it decides that two documents are copies it is counted.
+Of a text only hashes of its distinct words and of its figures are kept. Likeness is the Jaccard
+similarity of the sets of words, estimated from 64 MinHash values (standard error 0.06 at the most);
+where it decides that two documents are copies it is counted.
 """
 
 import re
@@ -24,7 +26,8 @@ _DOUBT = 0.2  # an estimate so far below the limit is more than five standard er
 _TABLE_BITS = 24
 RARE_WORDS = 32  # kept of a document, rarest first
 
-# Letters, or single characters of scripts that set no spaces between words; and numbers with their commas and points.
+# Letters, or single characters of scripts that set no spaces between words; and numbers with their
+# commas and points.
 _DENSE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 _WORD = re.compile(rf"[{_DENSE}]|[^\W\d_{_DENSE}]+")
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
@@ -32,7 +35,9 @@ _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 
 @cache
 def _permutations() -> tuple[Hashes, Hashes]:
-    """Factors and summands that take each hash to another one; the high bits, which decide what is least, mix best."""
+    """Factors and summands that take each hash to another one; the high bits, which decide what is
+    least, mix best.
+    """
     rng = np.random.default_rng(_PERMUTATIONS)
     odd = rng.integers(0, 2**31, _PERMUTATIONS, dtype=np.uint32) * np.uint32(2) + np.uint32(1)
     return odd[:, None], rng.integers(0, 2**32, _PERMUTATIONS, dtype=np.uint32)[:, None]
@@ -57,7 +62,8 @@ class Texts:
     """Documents by their words, in the order in which they came."""
 
     def __init__(self) -> None:
-        self._words, self._ends = array("I"), array("q", [0])
+        self._words = array("I")
+        self._ends = array("q", [0])
         self._figures = array("Q")
         self._sketches: list[Hashes] = []
 
@@ -99,10 +105,13 @@ class SealedTexts:
         return found
 
     def copies(self, a: Ints, b: Ints, likeness: Floats, limit: float) -> npt.NDArray[np.bool_]:
-        """Of which pairs the documents have the same figures and words alike from ``limit`` on, counted."""
+        """Of which pairs the documents have the same figures and words alike from ``limit`` on,
+        counted.
+        """
         same: npt.NDArray[np.bool_] = (self.figures[a] == self.figures[b]) & (likeness >= limit - _DOUBT)
         for i in np.flatnonzero(same):
-            one, other = self._of(int(a[i])), self._of(int(b[i]))
+            one = self._of(int(a[i]))
+            other = self._of(int(b[i]))
             shared = len(np.intersect1d(one, other, assume_unique=True))
             same[i] = shared >= limit * (len(one) + len(other) - shared) and shared > 0
         return same
@@ -110,14 +119,17 @@ class SealedTexts:
     def rare(self, most: int) -> Rows:
         """Of each document the rarest words that at least two and at most ``most`` documents hold.
 
-        Documents are counted by the first 24 bits of a word's hash: where a rare word shares them with a frequent one, which
-        happens to a few in a hundred in a corpus of a million words, it is taken for frequent.
+        Documents are counted by the first 24 bits of a word's hash: where a rare word shares them
+        with a frequent one, which happens to a few in a hundred in a corpus of a million words, it
+        is taken for frequent.
         """
         place = (self.words.values >> np.uint32(32 - _TABLE_BITS)).astype(np.int64)
         spread = np.bincount(place, minlength=1 << _TABLE_BITS)[place]
         owners = np.repeat(np.arange(len(self.words.starts) - 1), np.diff(self.words.starts))
         kept = np.flatnonzero((spread >= 2) & (spread <= most))
-        return rarest(owners[kept], self.words.values[kept], spread[kept], RARE_WORDS, len(self.words.starts) - 1)
+        return rarest(
+            owners[kept], self.words.values[kept], spread[kept], RARE_WORDS, len(self.words.starts) - 1
+        )
 
     def _of(self, document: int) -> Hashes:
         return cast(Hashes, self.words.values[self.words.starts[document] : self.words.starts[document + 1]])

@@ -1,1 +1,3 @@
-"""A corpus as the probe reads it: documents out of files, their text, copies among them, and a classifier of quality."""
+"""A corpus as the probe reads it: documents out of files, their text, copies among them, and a
+classifier of quality.
+"""

@@ -1,7 +1,8 @@
 """Whether a fastText model's file is whole.
 
-fastText does not look: where a file ends in its matrices it goes on with whatever is in memory, and where it ends in its words it
-takes all the memory there is. The layout is that of version 12 of its format, which all models since 2017 have.
+fastText does not look: where a file ends in its matrices it goes on with whatever is in memory, and
+where it ends in its words it takes all the memory there is. The layout is that of version 12 of its
+format, which all models since 2017 have.
 """
 
 import mmap
@@ -10,7 +11,8 @@ import struct
 from pathlib import Path
 
 _START = struct.Struct("<ii12id")  # magic number, version, arguments
-_MAGIC, _VERSION = 793712314, 12
+_MAGIC = 793712314
+_VERSION = 12
 _WORDS = struct.Struct("<iiiqq")  # entries, words, labels, tokens, pairs of a pruned index
 _AFTER_WORD = 9  # bytes: count and type
 _PAIR = 8

@@ -1,7 +1,7 @@
 """Entries of DICT dictionaries (dictd): an index of headwords beside one file of texts.
 
-A line of the index holds headword, offset and size, the numbers in base 64. Lines of the same place name one entry, which is one
-document.
+A line of the index holds headword, offset and size, the numbers in base 64. Lines of the same place
+name one entry, which is one document.
 """
 
 import re
@@ -11,10 +11,10 @@ from urllib.parse import quote
 
 import pyarrow.fs as pafs
 
-from llmpedia.web.page import decode
 from llmpedia.errors import InputError
 from llmpedia.probe.corpus.raw import Raw
 from llmpedia.store.input_files import open_bytes
+from llmpedia.web.page import decode
 
 INDEX = ".index"
 ENDINGS = (".dict.dz", ".dict")
@@ -87,18 +87,25 @@ def _number(digits: bytes) -> int:
 def _entry(name: str, words: list[str], texts: bytes, offset: int, size: int) -> Raw:
     body = texts[offset : offset + size]
     if len(body) < size:
-        return Raw(_url(name, words[0]), error=f"the index puts it at {offset} to {offset + size} of {len(texts)} bytes")
+        return Raw(
+            _url(name, words[0]),
+            error=f"the index puts it at {offset} to {offset + size} of {len(texts)} bytes",
+        )
     text = _unwrapped(decode(body, None))
     return Raw(_url(name, _headword(words, text)), text=text)
 
 
 def _unwrapped(text: str) -> str:
-    """Paragraphs as one line each: the lines of a dictionary end where a terminal of eighty columns did."""
+    """Paragraphs as one line each: the lines of a dictionary end where a terminal of eighty columns
+    did.
+    """
     return "\n\n".join(" ".join(part.split()) for part in _BETWEEN.split(text.replace("\r", "").strip()))
 
 
 def _headword(words: list[str], text: str) -> str:
-    """The one that the text begins with, as it is written there (an index is in lower case); else the first."""
+    """The one that the text begins with, as it is written there (an index is in lower case); else
+    the first.
+    """
     for word in sorted(words, key=len, reverse=True):
         written = text[: len(word)]
         if written.casefold() == word.casefold():

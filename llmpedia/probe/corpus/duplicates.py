@@ -1,7 +1,9 @@
-"""Copies among documents: of the same folded text, and near ones by MinHash and locality-sensitive hashing (datasketch).
+"""Copies among documents: of the same folded text, and near ones by MinHash and locality-sensitive
+hashing (datasketch).
 
-A signature is made of one document alone, anywhere; who is a copy of whom is decided in order of the documents, so that of two
-the first one stays. Memory: about 4 KB a kept document at 128 permutations.
+A signature is made of one document alone, anywhere; who is a copy of whom is decided in order of
+the documents, so that of two the first one stays. Memory: about 4 KB a kept document at 128
+permutations.
 """
 
 import hashlib
@@ -11,18 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from llmpedia.probe.settings.build import CorpusSection
 from llmpedia.probe.documents import DocumentFate
+from llmpedia.probe.settings.build import CorpusSection
 
 _SCHEME = "affine32"
 _SEED = 1
-# Missing a pair is weighed four times a pair looked at in vain: the estimate is taken of each candidate all the same.
+# Missing a pair is weighed four times a pair looked at in vain: the estimate is taken of each
+# candidate all the same.
 _WEIGHTS = (0.2, 0.8)
 # Scripts without spaces: a character stands for a word.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
-# Odd constants, the first one that of Fibonacci hashing: they spread the words of a shingle over 64 bits.
-_STEP, _MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
+# Odd constants, the first one that of Fibonacci hashing: they spread the words of a shingle over 64
+# bits.
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_MIX = np.uint64(0xBF58476D1CE4E5B9)
 
 
 def folded_key(text: str) -> bytes:
@@ -51,7 +56,9 @@ class Signatures:
 
 
 def shingle_hashes(text: str, words: int) -> Any:
-    """32-bit hashes of the distinct runs of so many words, in order of size; of all words where there are fewer."""
+    """32-bit hashes of the distinct runs of so many words, in order of size; of all words where
+    there are fewer.
+    """
     codes = np.array([zlib.crc32(w.encode()) for w in _WORD.findall(text.casefold())], np.uint64)
     words = min(words, len(codes))
     if not words:
@@ -66,7 +73,9 @@ def shingle_hashes(text: str, words: int) -> Any:
 
 
 class Seen:
-    """The documents kept so far, and which of them a further one is a copy of. To be asked in order."""
+    """The documents kept so far, and which of them a further one is a copy of. To be asked in
+    order.
+    """
 
     def __init__(self, settings: CorpusSection) -> None:
         self._least = settings.near_duplicate
@@ -74,10 +83,14 @@ class Seen:
         self._signatures: dict[int, Any] = {}
         self._folded: dict[bytes, tuple[DocumentFate, int]] = {}
 
-    def original(self, number: int, folded: bytes, signature: bytes | None) -> tuple[DocumentFate, int] | None:
-        """What kind of copy a document is and of which one, which is never a copy itself; None: of none, and it is remembered.
+    def original(
+        self, number: int, folded: bytes, signature: bytes | None
+    ) -> tuple[DocumentFate, int] | None:
+        """What kind of copy a document is and of which one, which is never a copy itself; None: of
+        none, and it is remembered.
 
-        Of several that it resembles, the first one. Who has the text of a near copy is a near copy of the same document.
+        Of several that it resembles, the first one. Who has the text of a near copy is a near copy
+        of the same document.
         """
         known = self._folded.get(folded)
         if known is not None:
@@ -107,5 +120,7 @@ def _index(threshold: float, permutations: int) -> Any:
 
     try:
         return MinHashLSH(threshold, permutations, weights=_WEIGHTS)
-    except ValueError:  # it would choose a single band for a threshold that high, and it refuses a single band
+    except (
+        ValueError
+    ):  # it would choose a single band for a threshold that high, and it refuses a single band
         return MinHashLSH(num_perm=permutations, params=(2, permutations // 2))

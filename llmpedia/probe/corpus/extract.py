@@ -1,6 +1,8 @@
-"""HTML bytes to plain text by resiliparse, in a process of its own that a hostile page can take down without loss.
+"""HTML bytes to plain text by resiliparse, in a process of its own that a hostile page can take
+down without loss.
 
-Most pages take milliseconds, but 100,000 unclosed options of a menu hold the parser for minutes, and it cannot be interrupted.
+Most pages take milliseconds, but 100,000 unclosed options of a menu hold the parser for minutes,
+and it cannot be interrupted.
 """
 
 import pickle
@@ -9,10 +11,10 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-from llmpedia.web.extractor import HEADER, READY, serve
-from llmpedia.web.page import DEEPEST, decode, depth
 from llmpedia.errors import EngineError
 from llmpedia.store.input_files import reason
+from llmpedia.web.extractor import HEADER, READY, serve
+from llmpedia.web.page import DEEPEST, decode, depth
 
 LARGEST = 2_000_000
 """Bytes of a page."""
@@ -30,7 +32,8 @@ class Text:
 
 
 def page_text(body: bytes, charset: str | None) -> Text:
-    """The main content of a page. ``charset``: what its sender says; believed if the bytes bear it out.
+    """The main content of a page. ``charset``: what its sender says; believed if the bytes bear it
+    out.
 
     Can take minutes for a hostile page: see :class:`PageReader`.
     """
@@ -45,7 +48,9 @@ def page_text(body: bytes, charset: str | None) -> Text:
 
 
 class PageReader:
-    """The process, started as the first page comes; for one thread. ``cpu_s``: processor time that a page may take."""
+    """The process, started as the first page comes; for one thread. ``cpu_s``: processor time that
+    a page may take.
+    """
 
     def __init__(self, cpu_s: float = _CPU_S) -> None:
         self._cpu_s = cpu_s
@@ -69,7 +74,8 @@ class PageReader:
             size = int.from_bytes(process.stdout.read(HEADER), "big")
             said = process.stdout.read(size)
         except BrokenPipeError:
-            size, said = 0, b""
+            size = 0
+            said = b""
         if not size or len(said) < size:
             return self._died()
         return Text(*pickle.loads(said))  # noqa: S301 - from our own process
@@ -82,13 +88,16 @@ class PageReader:
             self._process = None
 
     def _start(self) -> subprocess.Popen[bytes]:
-        pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
+        pipe = subprocess.PIPE
+        nothing = subprocess.DEVNULL
         command = [sys.executable, "-m", _MODULE, str(_MEMORY), str(self._cpu_s)]
         self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nothing)
         assert self._process.stdout is not None
         if self._process.stdout.read(len(READY)) != READY:
             self.close()
-            raise EngineError(f"the page reader does not start; see what {sys.executable} -c 'import resiliparse' says")
+            raise EngineError(
+                f"the page reader does not start; see what {sys.executable} -c 'import resiliparse' says"
+            )
         return self._process
 
     def _died(self) -> Text:
@@ -96,7 +105,11 @@ class PageReader:
         code = self._process.wait()
         self.close()
         slow = code == -signal.SIGPROF
-        return Text(reason=f"HTML that takes more than {self._cpu_s:g} s to read" if slow else "HTML that the parser dies of")
+        return Text(
+            reason=f"HTML that takes more than {self._cpu_s:g} s to read"
+            if slow
+            else "HTML that the parser dies of"
+        )
 
 
 def _load() -> None:
@@ -106,7 +119,9 @@ def _load() -> None:
 
 
 def _answer(message: bytes) -> tuple[str | None, str | None]:
-    """Plain values: a class of the module that a process runs as has no name that others know it by."""
+    """Plain values: a class of the module that a process runs as has no name that others know it
+    by.
+    """
     body, charset = pickle.loads(message)  # noqa: S301 - from our own parent
     try:
         found = page_text(body, charset)

@@ -1,6 +1,8 @@
-"""What is made of a document without looking at any other: its text, its id, what tells copies, and its quality.
+"""What is made of a document without looking at any other: its text, its id, what tells copies, and
+its quality.
 
-A batch of raw documents goes in as an Arrow table (``RAW``) and comes out as one (``PREPARED``), row by row in the same order.
+A batch of raw documents goes in as an Arrow table (``RAW``) and comes out as one (``PREPARED``),
+row by row in the same order.
 """
 
 from collections.abc import Iterable, Iterator
@@ -8,11 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from llmpedia.probe.settings.build import CorpusSection
 from llmpedia.probe.corpus.duplicates import Signatures, folded_key
 from llmpedia.probe.corpus.extract import PageReader, Text
 from llmpedia.probe.corpus.quality import Quality
 from llmpedia.probe.documents import DocumentFate, document_id
+from llmpedia.probe.settings.build import CorpusSection
 from llmpedia.store.input_files import half_character
 
 Row = dict[str, Any]
@@ -81,7 +83,13 @@ class Preparer:
         if len(text) > self._settings.most_chars:
             return {**row, "fate": DocumentFate.TOO_LONG}
         quality = self._quality.score(text) if self._quality else None
-        return {**row, "text": text, "folded": folded_key(text), "signature": self._signatures.of(text), "quality": quality}
+        return {
+            **row,
+            "text": text,
+            "folded": folded_key(text),
+            "signature": self._signatures.of(text),
+            "quality": quality,
+        }
 
     def _text(self, raw: Row) -> Text:
         if raw["error"]:
@@ -102,6 +110,7 @@ def batches(rows: Iterable[Row], documents: int = 512, size: int = 4_000_000) ->
         held += len(row["text"] or "") + len(row["page"] or b"")
         if len(some) >= documents or held >= size:
             yield pa.Table.from_pylist(some, schema=RAW)
-            some, held = [], 0
+            some = []
+            held = 0
     if some:
         yield pa.Table.from_pylist(some, schema=RAW)

@@ -8,7 +8,8 @@ LARGEST_TEXT = 32_000_000
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """``text``, or a ``page`` of HTML with the ``charset`` its sender names, or the ``error`` that keeps both away.
+    """``text``, or a ``page`` of HTML with the ``charset`` its sender names, or the ``error`` that
+    keeps both away.
 
     ``url``: null where the file gives none.
     """

@@ -1,28 +1,30 @@
 """All documents of a corpus in order, each with what became of it: rows of the table ``documents``.
 
-Fates in order: unreadable, too short or too long, a copy (exact, near) of an earlier document, on the wrong side of the quality
-threshold, kept. Copies are looked for among all readable documents of allowed length, so that what copies a page that the
-classifier leaves out is a copy all the same.
+Fates in order: unreadable, too short or too long, a copy (exact, near) of an earlier document, on
+the wrong side of the quality threshold, kept. Copies are looked for among all readable documents of
+allowed length, so that what copies a page that the classifier leaves out is a copy all the same.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
-from llmpedia.probe.settings.build import CorpusSection
 from llmpedia.probe.corpus.duplicates import Seen
 from llmpedia.probe.corpus.quality import Quality, kept
 from llmpedia.probe.corpus.readers import CorpusFile, corpus_files
 from llmpedia.probe.corpus.stream import prepared_rows
 from llmpedia.probe.documents import DocumentFate
+from llmpedia.probe.settings.build import CorpusSection
 
 Row = dict[str, Any]
 
 
 def read_corpus(settings: CorpusSection) -> Iterator[Row]:
-    """Rows of all documents of the source, numbered from 0 in order of (file, place in file), at most ``settings.documents``.
+    """Rows of all documents of the source, numbered from 0 in order of (file, place in file), at
+    most ``settings.documents``.
 
     Raises:
-        InputError: at once where there is nothing to read or the classifier cannot be used; later where a file is damaged.
+        InputError: at once where there is nothing to read or the classifier cannot be used; later
+        where a file is damaged.
         EngineError: the process that reads pages does not start.
     """
     files = corpus_files(settings)
@@ -38,14 +40,17 @@ def _rows(files: list[CorpusFile], settings: CorpusSection) -> Iterator[Row]:
 
 
 def _row(number: int, prepared: Row, seen: Seen, settings: CorpusSection) -> Row:
-    fate, copied, reason = prepared["fate"], None, prepared["reason"]
+    fate = prepared["fate"]
+    copied = None
+    reason = prepared["reason"]
     if fate is None:
         copy = seen.original(number, prepared["folded"], prepared["signature"])
         fate, copied = copy or (DocumentFate.KEPT, None)
     if fate == DocumentFate.KEPT and settings.quality.model:
         score = prepared["quality"]
         if score is None or not kept(score, settings.quality):
-            fate, reason = DocumentFate.QUALITY, "the classifier says nothing of it" if score is None else None
+            fate = DocumentFate.QUALITY
+            reason = "the classifier says nothing of it" if score is None else None
     return {
         "number": number,
         "document_id": prepared["document_id"],

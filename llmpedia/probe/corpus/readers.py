@@ -1,8 +1,9 @@
 """The files of a corpus by kind, and the documents in them, in order of (file, place in it).
 
-What a file's name tells is its kind: ``.parquet``; ``.jsonl``, ``.ndjson``; ``.warc``, ``.wet``; ``.html``, ``.htm``; ``.txt``;
-``.dict`` with its ``.index``; all but Parquet also with ``.gz`` or ``.zst``. ``corpus.kind`` chooses those of one kind in a
-folder, and says what a single file is, whatever its name. Hidden files are passed over.
+What a file's name tells is its kind: ``.parquet``; ``.jsonl``, ``.ndjson``; ``.warc``, ``.wet``;
+``.html``, ``.htm``; ``.txt``; ``.dict`` with its ``.index``; all but Parquet also with ``.gz`` or
+``.zst``. ``corpus.kind`` chooses those of one kind in a folder, and says what a single file is,
+whatever its name. Hidden files are passed over.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,13 +14,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from llmpedia.web.page import decode
 from llmpedia.errors import InputError
-from llmpedia.probe.settings.build import CorpusSection
 from llmpedia.probe.corpus.dictd import INDEX, dictd_documents, texts_of
 from llmpedia.probe.corpus.extract import LARGEST
 from llmpedia.probe.corpus.raw import LARGEST_TEXT, Raw
 from llmpedia.probe.corpus.warc import warc_documents
+from llmpedia.probe.settings.build import CorpusSection
 from llmpedia.store.input_files import (
     DAMAGE,
     at,
@@ -32,6 +32,7 @@ from llmpedia.store.input_files import (
     reason,
     uncompressed,
 )
+from llmpedia.web.page import decode
 
 Reader = Callable[[pafs.FileSystem, str, CorpusSection], Iterator[Raw]]
 _ENDINGS = {
@@ -45,7 +46,9 @@ _ENDINGS = {
 
 @dataclass(frozen=True)
 class CorpusFile:
-    """A file of the corpus. ``name``: its path in the source, or its own name; ``path``: on the source's filesystem."""
+    """A file of the corpus. ``name``: its path in the source, or its own name; ``path``: on the
+    source's filesystem.
+    """
 
     name: str
     path: str
@@ -68,7 +71,8 @@ def corpus_files(settings: CorpusSection) -> list[CorpusFile]:
     Raises:
         InputError: there are none.
     """
-    where, asked = settings.source, settings.kind
+    where = settings.source
+    asked = settings.kind
 
     def wanted(path: str) -> bool:
         kind = kind_of(path)
@@ -76,7 +80,9 @@ def corpus_files(settings: CorpusSection) -> list[CorpusFile]:
 
     found = find_files("corpus.source", where, wanted, "a file of documents")
     kinds = {path: kind_of(path) for path in found.paths}
-    if len(kinds) == 1 and (asked or where.endswith(INDEX)):  # a file may be named as it likes where its kind is told
+    if len(kinds) == 1 and (
+        asked or where.endswith(INDEX)
+    ):  # a file may be named as it likes where its kind is told
         (path,) = kinds
         kind = asked or "dictd"
         kinds = {texts_of(found.filesystem, path) if kind == "dictd" else path: kind}
@@ -89,7 +95,8 @@ def corpus_files(settings: CorpusSection) -> list[CorpusFile]:
 
 
 def read_file(file: CorpusFile, settings: CorpusSection) -> Iterator[Raw]:
-    """All documents of a file in order, each with an address: its own, or the file's name and its place there, from 0.
+    """All documents of a file in order, each with an address: its own, or the file's name and its
+    place there, from 0.
 
     Raises:
         InputError: the file is damaged, or not what it is said to be.
@@ -112,7 +119,9 @@ def _parquet(fs: pafs.FileSystem, path: str, settings: CorpusSection) -> Iterato
     for batch in parquet_batches(fs, path, [settings.text, settings.url]):
         texts, urls = (_column(batch, name) for name in (settings.text, settings.url))
         if texts is None:
-            raise InputError(f"corpus.text = {settings.text!r}: no column of {path}; name the one that holds the text")
+            raise InputError(
+                f"corpus.text = {settings.text!r}: no column of {path}; name the one that holds the text"
+            )
         for row in range(batch.num_rows):
             yield _told(partial(_value, urls, row), partial(_value, texts, row), settings)
 
@@ -122,7 +131,9 @@ def _column(batch: pa.RecordBatch, path: str) -> Any:
     first, *rest = [path] if path in batch.schema.names else path.split(".")
     column: Any = batch.column(first) if first in batch.schema.names else None
     for name in rest:
-        known = column is not None and pa.types.is_struct(column.type) and column.type.get_field_index(name) >= 0
+        known = (
+            column is not None and pa.types.is_struct(column.type) and column.type.get_field_index(name) >= 0
+        )
         column = column.field(name) if known else None
     return column
 
@@ -138,7 +149,9 @@ def _jsonl(fs: pafs.FileSystem, path: str, settings: CorpusSection) -> Iterator[
         elif not isinstance(record, dict):
             yield Raw(error=f"a {type(record).__name__}, not an object")
         else:
-            yield _told(partial(_field, record, settings.url), partial(_field, record, settings.text), settings)
+            yield _told(
+                partial(_field, record, settings.url), partial(_field, record, settings.text), settings
+            )
 
 
 def _field(record: dict[str, Any], path: str) -> Any:
@@ -157,7 +170,9 @@ def _told(url: Callable[[], Any], text: Callable[[], Any], settings: CorpusSecti
 
 
 def _string(name: str, value: Callable[[], Any]) -> tuple[str | None, str | None]:
-    """A value where it is text, and what is wrong with it; it may not be UTF-8, which shows as it is taken out."""
+    """A value where it is text, and what is wrong with it; it may not be UTF-8, which shows as it
+    is taken out.
+    """
     try:
         found = value()
     except UnicodeDecodeError:

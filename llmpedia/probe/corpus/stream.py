@@ -1,7 +1,8 @@
-"""Files through reading and preparing, in order: on Ray Data where Ray is up, else in this process; the rows are the same.
+"""Files through reading and preparing, in order: on Ray Data where Ray is up, else in this process;
+the rows are the same.
 
-On Ray the files are read by tasks, one a file, and their blocks prepared by others while reading goes on, so that one large file
-keeps all processors busy as well as many small ones do.
+On Ray the files are read by tasks, one a file, and their blocks prepared by others while reading
+goes on, so that one large file keeps all processors busy as well as many small ones do.
 """
 
 import json
@@ -16,9 +17,9 @@ import pyarrow as pa
 
 from llmpedia.errors import EngineError, InputError, LlmpediaError
 from llmpedia.execution.ray_stream import make_quiet
-from llmpedia.probe.settings.build import CorpusSection
 from llmpedia.probe.corpus.prepare import PREPARED, RAW, Preparer, Row, batches
 from llmpedia.probe.corpus.readers import CorpusFile, read_file
+from llmpedia.probe.settings.build import CorpusSection
 
 _BLOCK = 4_000_000  # bytes; Ray would glue blocks together to 128 MB, and one file would be one task
 _FATAL: dict[str, type[LlmpediaError]] = {"EngineError": EngineError, "InputError": InputError}
@@ -68,10 +69,14 @@ def _on_ray(files: list[CorpusFile], settings: CorpusSection) -> Generator[pa.Ta
     place: dict[str, Any] = {} if "://" in settings.source else {"scheduling_strategy": here}
     with ray.data.DataContext.current(context):
         files_data = ray.data.from_blocks([pa.Table.from_pylist([asdict(file)]) for file in files])
-        raw = files_data.map_batches(_read_there, batch_size=None, batch_format="pyarrow", fn_kwargs=told, num_cpus=0.5, **place)
+        raw = files_data.map_batches(
+            _read_there, batch_size=None, batch_format="pyarrow", fn_kwargs=told, num_cpus=0.5, **place
+        )
         if settings.documents is not None:
             raw = raw.limit(settings.documents)
-        data = raw.map_batches(_prepare_there, batch_size=None, batch_format="pyarrow", fn_kwargs=told, num_cpus=1)
+        data = raw.map_batches(
+            _prepare_there, batch_size=None, batch_format="pyarrow", fn_kwargs=told, num_cpus=1
+        )
         found = iter(data.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0))
     yield from found
 
@@ -106,4 +111,6 @@ def _raw_rows(file: CorpusFile, settings: CorpusSection) -> Iterator[Row]:
 
 def _fatal(schema: pa.Schema, error: LlmpediaError) -> Row:
     """A row that ends the reading."""
-    return dict.fromkeys(schema.names) | {"fatal": json.dumps({"kind": type(error).__name__, "message": str(error)})}
+    return dict.fromkeys(schema.names) | {
+        "fatal": json.dumps({"kind": type(error).__name__, "message": str(error)})
+    }

@@ -1,7 +1,8 @@
-"""Pages and texts of WARC archives: responses that are HTML, and conversions (WET), which are plain text.
+"""Pages and texts of WARC archives: responses that are HTML, and conversions (WET), which are plain
+text.
 
-Every other record, an image or an error page say, is no document. Reading goes through each of them all the same: an archive
-that ends within one is damaged, which its reader would take for its end.
+Every other record, an image or an error page say, is no document. Reading goes through each of them
+all the same: an archive that ends within one is damaged, which its reader would take for its end.
 """
 
 from collections.abc import Iterator
@@ -9,10 +10,10 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from llmpedia.web.page import decode
 from llmpedia.probe.corpus.extract import LARGEST
 from llmpedia.probe.corpus.raw import LARGEST_TEXT, Raw
 from llmpedia.store.input_files import reason
+from llmpedia.web.page import decode
 
 _HEAD = 1 << 16  # bytes that hold the HTTP header
 _ENCODED = 16_000_000  # of a response as it was sent
@@ -23,7 +24,8 @@ class _Told:
     """A stream that knows how far it has been read; those that decompress do not."""
 
     def __init__(self, stream: pa.NativeFile) -> None:
-        self._stream, self._at = stream, 0
+        self._stream = stream
+        self._at = 0
 
     def read(self, size: int) -> bytes:
         """At most ``size`` bytes."""
@@ -79,7 +81,9 @@ def _response(record: Any) -> tuple[Raw | None, int]:
         sent = _http(head, "none")
     except OSError as e:
         return Raw(url, error=f"no HTTP response ({reason(e)})"), len(head)
-    if (sent.http_content_type or "").lower() not in _HTML or not 200 <= (sent.http_headers.status_code or 0) < 300:
+    if (sent.http_content_type or "").lower() not in _HTML or not 200 <= (
+        sent.http_headers.status_code or 0
+    ) < 300:
         return None, len(head)
     if record.content_length > _ENCODED:
         return Raw(url, error=f"a response of more than {_ENCODED:,} bytes"), len(head)
@@ -92,13 +96,17 @@ def _response(record: Any) -> tuple[Raw | None, int]:
 
 
 def _url(record: Any) -> str | None:
-    """The address; some writers of version 1.0 put it between angle brackets, as that standard's grammar does."""
+    """The address; some writers of version 1.0 put it between angle brackets, as that standard's
+    grammar does.
+    """
     url: str | None = record.headers.get("WARC-Target-URI")
     return url[1:-1] if url and url[0] == "<" and url[-1] == ">" else url
 
 
 def _http(message: bytes, undo: Literal["none", "all"]) -> Any:
-    """A record of its own for a response, so that one which cannot be decoded does not end the archive's."""
+    """A record of its own for a response, so that one which cannot be decoded does not end the
+    archive's.
+    """
     from fastwarc.warc import WarcRecord, WarcRecordType
 
     record = WarcRecord()
@@ -111,7 +119,8 @@ def _http(message: bytes, undo: Literal["none", "all"]) -> Any:
 
 def _exactly(reader: Any, size: int) -> bytes:
     """``size`` bytes, or all there are."""
-    parts, left = [], size
+    parts = []
+    left = size
     while left > 0 and (part := reader.read(left)):
         parts.append(part)
         left -= len(part)

@@ -1,4 +1,6 @@
-"""Answers that decide account by account: under one key for each, its number from 1, so that none can be left out."""
+"""Answers that decide account by account: under one key for each, its number from 1, so that none
+can be left out.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,5 +26,7 @@ def decisions(found: Any, accounts: Sequence[str]) -> list[Any]:
     """
     wanted = keys(accounts)
     if not isinstance(found, Pairs) or sorted(key for key, _ in found.pairs) != sorted(wanted):
-        raise AnswerError(f"accounts must have one decision under each of the keys {', '.join(wanted)} and no other")
+        raise AnswerError(
+            f"accounts must have one decision under each of the keys {', '.join(wanted)} and no other"
+        )
     return [found[key] for key in wanted]

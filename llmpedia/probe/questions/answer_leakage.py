@@ -1,7 +1,9 @@
-"""Whether a question gives an answer away, be it in other words for a number or another order of a date.
+"""Whether a question gives an answer away, be it in other words for a number or another order of a
+date.
 
-A part that all accounts share is no leak: "in August 1910" tells nothing where they say 26 and 27 August 1910. A part that only
-some have is one, also where the question names it as wrong. What is not seen: another name of the same thing, and paraphrase.
+A part that all accounts share is no leak: "in August 1910" tells nothing where they say 26 and 27
+August 1910. A part that only some have is one, also where the question names it as wrong. What is
+not seen: another name of the same thing, and paraphrase.
 """
 
 import re
@@ -17,10 +19,13 @@ _LONGEST_ENDING = 3  # letters of an ending or suffix: poet-s, Berlin-er
 _WORD = re.compile(r"[^\W_]+(?:[+#]+)?")
 # Scripts that put no space between words: Thai, Lao, Khmer, Japanese, Chinese.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
-# Units: signs, and letters that stand alone; "a" is a word, and a letter beside a point an abbreviation.
+# Units: signs, and letters that stand alone; "a" is a word, and a letter beside a point an
+# abbreviation.
 _SIGN = re.compile(r"[$€£¥₹%‰°]|(?<![\w'’.])[b-z](?![\w'’.])", re.I)
 _ARTICLE = re.compile(r"^\s*(?:the|an?|le|la|les|l['’]|der|die|das|el|los|las|il|lo|gli)\s+", re.I)
-_BOUNDS = frozenset("before after over under more less fewer least most than above below until since not".split())
+_BOUNDS = frozenset(
+    "before after over under more less fewer least most than above below until since not".split()
+)
 _EMPTY = frozenset(
     "a an the of in on at by to from for with and or as is was it its about around near circa ca c approximately some who which "
     "le la les l un une de des du d et en au der die das den dem ein eine und im am von zu el los las uno una y il lo gli i e di"
@@ -44,8 +49,11 @@ def leak(question: str, answers: Sequence[str]) -> str | None:
 
 
 def says(text: str, name: str) -> bool:
-    """Whether a text holds a name: from the beginning of a word on, whatever accents, case, punctuation, and a short ending."""
-    words, wanted = _folded(text), "".join(_folded(name))
+    """Whether a text holds a name: from the beginning of a word on, whatever accents, case,
+    punctuation, and a short ending.
+    """
+    words = _folded(text)
+    wanted = "".join(_folded(name))
     if not wanted:
         return name.strip() != "" and name.strip() in text
     if _UNSPACED.search(wanted):
@@ -54,34 +62,49 @@ def says(text: str, name: str) -> bool:
 
 
 def same_value(a: str, b: str) -> bool:
-    """Whether two answers are one: "1,200" and "1200", "12 May 1900" and "May 12, 1900", "12 men" and "twelve"."""
+    """Whether two answers are one: "1,200" and "1200", "12 May 1900" and "May 12, 1900", "12 men"
+    and "twelve".
+    """
     keys = [canonical_key(_ARTICLE.sub("", without_accents(text))) for text in (a, b)]
     if keys[0] == keys[1] and not any(c.isdigit() for c in keys[0]):
         return True  # D.C. is DC, which alone reads as a Roman number
-    one, other = figures(a, _ENGLISH), figures(b, _ENGLISH)  # too few words to tell a language by
+    # too few words to tell a language by
+    one = figures(a, _ENGLISH)
+    other = figures(b, _ENGLISH)
     if one.told != other.told:
         return False
     if not one:
         return keys[0] == keys[1]
-    left, right = _content(one.words), _content(other.words)
-    return (left <= right or right <= left) and not (left ^ right) & _BOUNDS and _same_units(one.words, other.words)
+    left = _content(one.words)
+    right = _content(other.words)
+    return (
+        (left <= right or right <= left)
+        and not (left ^ right) & _BOUNDS
+        and _same_units(one.words, other.words)
+    )
 
 
 def _same_units(a: str, b: str) -> bool:
-    """Whether nothing of the signs and single letters beside two figures says that they count other things: m and km, $ and €."""
+    """Whether nothing of the signs and single letters beside two figures says that they count other
+    things: m and km, $ and €.
+    """
     signs = [{sign.casefold() for sign in _SIGN.findall(text)} for text in (a, b)]
     if all(signs):
         return signs[0] <= signs[1] or signs[1] <= signs[0]
-    left, right = _content(a), _content(b)
+    left = _content(a)
+    right = _content(b)
     others = right - left if signs[0] else left - right
     letters = [sign for sign in signs[0] | signs[1] if sign.isalpha()]
     return not others or all(any(word.startswith(letter) for word in others) for letter in letters)
 
 
 def shares(value: str, source: str) -> bool:
-    """Whether a value can come from a text: all its figures are there, or, where it has none, one of its words."""
+    """Whether a value can come from a text: all its figures are there, or, where it has none, one
+    of its words.
+    """
     languages = languages_of(source)
-    own, there = figures(value, languages), figures(source, languages)
+    own = figures(value, languages)
+    there = figures(source, languages)
     if own:
         counted = there.numbers | {Decimal(n) for n in there.years | there.ordinals}
         return own.numbers <= counted and own.dates <= _dated(there)
@@ -89,7 +112,9 @@ def shares(value: str, source: str) -> bool:
 
 
 def without_figures(value: str, source: str) -> bool:
-    """Whether a value has figures and a text that is said to tell it has none at all; other figures may be another unit's."""
+    """Whether a value has figures and a text that is said to tell it has none at all; other figures
+    may be another unit's.
+    """
     languages = languages_of(source)
     return bool(figures(value, languages)) and not figures(source, languages)
 
@@ -117,7 +142,9 @@ def _quantities(told: Figures) -> frozenset[Decimal]:
 
 
 def _span(asked: Figures, own: Figures, others: list[Figures]) -> str | None:
-    """The decade or century that the question is about, where some answers lie in it and some do not."""
+    """The decade or century that the question is about, where some answers lie in it and some do
+    not.
+    """
     for name, unit in (("decades", _decade), ("centuries", _century)):
         lies = [getattr(f, name) | set(map(unit, f.years)) for f in (own, *others)]
         named = getattr(asked, name) | (set(map(unit, asked.years)) & getattr(own, name))
@@ -140,9 +167,15 @@ def _dated(told: Figures) -> set[Date]:
 
 
 def _parts(date: Date) -> set[Date]:
-    """Date and those of its parts that tell something: the year, the month, both, and the day with its month."""
-    year, month, day = date.year, date.month, date.day
-    return {date, Date(year), Date(0, month), Date(year, month), Date(0, month, day if month else 0)} - {Date()}
+    """Date and those of its parts that tell something: the year, the month, both, and the day with
+    its month.
+    """
+    year = date.year
+    month = date.month
+    day = date.day
+    return {date, Date(year), Date(0, month), Date(year, month), Date(0, month, day if month else 0)} - {
+        Date()
+    }
 
 
 def _told(part: Date) -> str:
@@ -164,11 +197,17 @@ def _words(question: str, answer: str, own: Figures, others: list[Figures]) -> s
 def _content(text: str) -> frozenset[str]:
     """Words that mean something by themselves."""
     words = _folded(text)
-    return frozenset(w for w in words if w not in _EMPTY and not w.isdigit() and (len(w) > 1 or w in _BOUNDS or not w.isascii()))
+    return frozenset(
+        w
+        for w in words
+        if w not in _EMPTY and not w.isdigit() and (len(w) > 1 or w in _BOUNDS or not w.isascii())
+    )
 
 
 def _folded(text: str) -> list[str]:
-    return [w.casefold() for w in _WORD.findall(without_accents(text).replace("'s ", " ").replace("’s ", " "))]
+    return [
+        w.casefold() for w in _WORD.findall(without_accents(text).replace("'s ", " ").replace("’s ", " "))
+    ]
 
 
 def _begins(words: list[str], wanted: str) -> bool:
@@ -181,4 +220,6 @@ def _begins(words: list[str], wanted: str) -> bool:
         if len(text) >= len(wanted):
             break
     rest = len(text) - len(wanted)
-    return text.startswith(wanted) and (rest == 0 or (len(wanted) >= 4 and wanted[-1].isalpha() and rest <= _LONGEST_ENDING))
+    return text.startswith(wanted) and (
+        rest == 0 or (len(wanted) >= 4 and wanted[-1].isalpha() and rest <= _LONGEST_ENDING)
+    )

@@ -1,4 +1,5 @@
-"""The first check of a written question: every account stands in a document, read in full (ElephantBench paper, section 3.3).
+"""The first check of a written question: every account stands in a document, read in full
+(ElephantBench paper, section 3.3).
 
 A quote that the document does not hold proves nothing, so an answer with one cannot be used.
 """
@@ -9,12 +10,22 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from llmpedia.config.walk import StageName
-from llmpedia.probe.questions import account_keys
-from llmpedia.probe.settings.build import BuildConfig
 from llmpedia.probe.documents import held
+from llmpedia.probe.questions import account_keys
 from llmpedia.probe.questions.answer_leakage import without_figures
+from llmpedia.probe.settings.build import BuildConfig
 from llmpedia.prompts import load_prompt
-from llmpedia.stages import AnswerError, Constraint, Pairs, Reply, Stage, neutral, object_schema, one_line, parse_only_object
+from llmpedia.stages import (
+    AnswerError,
+    Constraint,
+    Pairs,
+    Reply,
+    Stage,
+    neutral,
+    object_schema,
+    one_line,
+    parse_only_object,
+)
 
 Row = dict[str, Any]
 
@@ -62,7 +73,9 @@ class ReadVerdict:
 
 
 class ReadCheck(Stage[Checked, ReadVerdict]):
-    """One decision an account, keyed by its number from 1, so that none can be left out, and one on the questions."""
+    """One decision an account, keyed by its number from 1, so that none can be left out, and one on
+    the questions.
+    """
 
     name: ClassVar[StageName] = "read_check"
     config: BuildConfig
@@ -86,14 +99,24 @@ class ReadCheck(Stage[Checked, ReadVerdict]):
         document = {"enum": [*question.texts, None]}
         proof = object_schema({"supported": {"type": "boolean"}, "document": document, "quote": text})
         proofs = object_schema(dict.fromkeys(account_keys.keys(question.accounts), proof))
-        return Constraint(json_schema=object_schema({"accounts": proofs, "questions_fit": {"type": "boolean"}, "reason": text}))
+        return Constraint(
+            json_schema=object_schema(
+                {"accounts": proofs, "questions_fit": {"type": "boolean"}, "reason": text}
+            )
+        )
 
     def parse(self, question: Checked, text: str) -> ReadVerdict:
-        """The decisions, where there is exactly one on each account and every quote stands where it is said to."""
+        """The decisions, where there is exactly one on each account and every quote stands where it
+        is said to.
+        """
         answer = parse_only_object(text)
-        proofs, fit, reason = answer.get("accounts"), answer.get("questions_fit"), answer.get("reason")
+        proofs = answer.get("accounts")
+        fit = answer.get("questions_fit")
+        reason = answer.get("reason")
         if not isinstance(proofs, Pairs) or len(answer.pairs) > len(answer):
-            raise AnswerError('the answer is not {"accounts": {...}, "questions_fit": ..., "reason": "..."}, each once')
+            raise AnswerError(
+                'the answer is not {"accounts": {...}, "questions_fit": ..., "reason": "..."}, each once'
+            )
         rows = account_keys.decisions(proofs, question.accounts)
         if not isinstance(fit, bool):
             raise AnswerError(f"questions_fit = {fit!r} is no decision; give true or false")
@@ -101,7 +124,9 @@ class ReadCheck(Stage[Checked, ReadVerdict]):
         if not fit and not told:
             raise AnswerError("questions_fit is false without a reason; say what does not fit")
         return ReadVerdict(
-            tuple(_proof(n, question.accounts[n - 1], row, question.texts) for n, row in enumerate(rows, 1)), fit, told
+            tuple(_proof(n, question.accounts[n - 1], row, question.texts) for n, row in enumerate(rows, 1)),
+            fit,
+            told,
         )
 
 
@@ -110,7 +135,8 @@ def verdict_row(group_id: str, reply: Reply[ReadVerdict], urls: Mapping[int, str
     verdict = reply.value
     fate, reason = ("error", reply.error) if verdict is None else ("kept", None)
     if verdict is not None and verdict.rejected is not None:
-        fate, reason = "rejected", verdict.rejected
+        fate = "rejected"
+        reason = verdict.rejected
     proofs = [
         {
             "account": place,
@@ -133,13 +159,18 @@ def _proof(number: int, account: str, row: Any, texts: Mapping[int, str]) -> Pro
         )
     if not supported:
         return Proof(False)
-    document, quote = row.get("document"), row.get("quote")
+    document = row.get("document")
+    quote = row.get("quote")
     if not isinstance(document, int) or isinstance(document, bool) or document not in texts:
-        raise AnswerError(f"account {number}: document {document!r} was not shown; give one of {', '.join(map(str, texts))}")
+        raise AnswerError(
+            f"account {number}: document {document!r} was not shown; give one of {', '.join(map(str, texts))}"
+        )
     if not isinstance(quote, str) or not held(quote, texts[document]):
         raise AnswerError(
             f"account {number}: quote {quote!r} does not stand in document {document}; copy its words, or say false"
         )
     if without_figures(account, quote):
-        raise AnswerError(f"account {number}: quote {quote!r} does not tell {account!r}; copy the words that do, or say false")
+        raise AnswerError(
+            f"account {number}: quote {quote!r} does not tell {account!r}; copy the words that do, or say false"
+        )
     return Proof(True, document, one_line(quote))

@@ -1,6 +1,8 @@
-"""What two documents say of one fact: support, conflict or none (ElephantBench paper, section 3.2 and figure 11).
+"""What two documents say of one fact: support, conflict or none (ElephantBench paper, section 3.2
+and figure 11).
 
-The relation is derived from four decisions; the label that the model itself gives is kept beside it and never used.
+The relation is derived from four decisions; the label that the model itself gives is kept beside it
+and never used.
 """
 
 from dataclasses import dataclass
@@ -8,11 +10,19 @@ from typing import Any, ClassVar, Literal
 
 from llmpedia.config.walk import StageName
 from llmpedia.entities.keys import canonical_key
-from llmpedia.probe.settings.build import BuildConfig
 from llmpedia.probe.documents import held
 from llmpedia.probe.questions.answer_leakage import without_figures
+from llmpedia.probe.settings.build import BuildConfig
 from llmpedia.prompts import load_prompt
-from llmpedia.stages import AnswerError, Constraint, Stage, neutral, object_schema, one_line, parse_only_object
+from llmpedia.stages import (
+    AnswerError,
+    Constraint,
+    Stage,
+    neutral,
+    object_schema,
+    one_line,
+    parse_only_object,
+)
 
 Label = Literal["support", "conflict", "none"]
 LABELS: tuple[Label, ...] = ("support", "conflict", "none")
@@ -23,7 +33,9 @@ _DECISIONS = ("same_subject", "same_attribute", "same_context", "values_compatib
 
 @dataclass(frozen=True)
 class Compared:
-    """Two documents that both name a subject. ``slot``: the attribute in words; null: none is known."""
+    """Two documents that both name a subject. ``slot``: the attribute in words; null: none is
+    known.
+    """
 
     subject: str
     slot: str | None
@@ -33,7 +45,8 @@ class Compared:
 
 @dataclass(frozen=True)
 class Relation:
-    """The four decisions, and the values with their verbatim words; empty where a document gives none.
+    """The four decisions, and the values with their verbatim words; empty where a document gives
+    none.
 
     ``model_relation``: the model's own label; null: none that was offered.
     """
@@ -78,20 +91,33 @@ class Compare(Stage[Compared, Relation]):
 
     def constraint(self, question: Compared) -> Constraint:
         """See :class:`Stage`."""
-        texts = {key: {"type": "string", "maxLength": 400 if key.startswith("span") else 200} for key in _TEXTS}
+        texts = {
+            key: {"type": "string", "maxLength": 400 if key.startswith("span") else 200} for key in _TEXTS
+        }
         decisions = {key: {"type": "boolean"} for key in _DECISIONS}
-        return Constraint(json_schema=object_schema({**texts, **decisions, "relation": {"enum": list(LABELS)}}))
+        return Constraint(
+            json_schema=object_schema({**texts, **decisions, "relation": {"enum": list(LABELS)}})
+        )
 
     def parse(self, question: Compared, text: str) -> Relation:
-        """The decisions, where each is a true boolean and what they rest on stands in the documents."""
+        """The decisions, where each is a true boolean and what they rest on stands in the
+        documents.
+        """
         answer = parse_only_object(text)
         if len(answer.pairs) > len(answer):
             raise AnswerError("the answer says a thing twice; give each key once")
         texts = {key: _text(answer, key) for key in _TEXTS}
-        same_subject, same_attribute, same_context, compatible = (_decision(answer, key) for key in _DECISIONS)
+        same_subject, same_attribute, same_context, compatible = (
+            _decision(answer, key) for key in _DECISIONS
+        )
         label = answer.get("relation")
         found = Relation(
-            same_subject, same_attribute, same_context, compatible, **texts, model_relation=label if label in LABELS else None
+            same_subject,
+            same_attribute,
+            same_context,
+            compatible,
+            **texts,
+            model_relation=label if label in LABELS else None,
         )
         _check_span("a", found.value_a, found.span_a, question.text_a)
         _check_span("b", found.value_b, found.span_b, question.text_b)
@@ -118,15 +144,21 @@ def _check_span(side: str, value: str, span: str, text: str) -> None:
     if bool(value) != bool(span):
         raise AnswerError(f"value_{side} and span_{side} go together; give both, or leave both empty")
     if span and not held(span, text):
-        raise AnswerError(f"span_{side} {span!r} does not stand in document {side}; copy its words exactly, in one piece")
+        raise AnswerError(
+            f"span_{side} {span!r} does not stand in document {side}; copy its words exactly, in one piece"
+        )
     if without_figures(value, span):
-        raise AnswerError(f"span_{side} {span!r} does not tell value_{side} {value!r}; copy the words that do")
+        raise AnswerError(
+            f"span_{side} {span!r} does not tell value_{side} {value!r}; copy the words that do"
+        )
 
 
 def _check_fact(found: Relation) -> None:
     """Raise unless a fact is named, both documents give a value for it, and a conflict is one."""
     if not found.value_a or not found.value_b:
-        raise AnswerError("a document without a value can neither support nor conflict; same_attribute is then false")
+        raise AnswerError(
+            "a document without a value can neither support nor conflict; same_attribute is then false"
+        )
     if not found.subject or not found.attribute:
         raise AnswerError("subject and attribute must name the fact that both documents give a value for")
     if not found.compatible and canonical_key(found.value_a) == canonical_key(found.value_b):

@@ -1,11 +1,13 @@
-"""What counts as independent of the documents that a question was made from: other sites, and no copy of their text."""
+"""What counts as independent of the documents that a question was made from: other sites, and no
+copy of their text.
+"""
 
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Literal
 
-from llmpedia.text.passages import tokens
 from llmpedia.audit.measures.similarity import ngrams
+from llmpedia.text.passages import tokens
 from llmpedia.web.address import Address, parse
 
 _SHINGLE_WORDS = 5
@@ -15,7 +17,9 @@ has taken the whole document in. Never less than their Jaccard similarity."""
 
 
 def _address(url: str) -> Address | None:
-    """A document's address, also where it is written without a scheme or with a user's name; None for what is on no site."""
+    """A document's address, also where it is written without a scheme or with a user's name; None
+    for what is on no site.
+    """
     found = parse(url)
     if isinstance(found, Address):
         return found
@@ -31,8 +35,8 @@ class Seeds:
     """The documents a question was made from."""
 
     def __init__(self, urls: Sequence[str], texts: Sequence[str], by: Literal["url", "host"]) -> None:
-        """``by``: whether evidence may come from no address, or from no site of theirs. Places that are no web address (a file
-        and a line in it) bar none.
+        """``by``: whether evidence may come from no address, or from no site of theirs. Places that
+        are no web address (a file and a line in it) bar none.
         """
         addresses = [a for a in map(_address, urls) if a is not None]
         self._places = frozenset(map(_place, addresses))
@@ -46,12 +50,19 @@ class Seeds:
             return address
         if _place(address) in self._places:
             return "a document that the question was made from"
-        return f"{address.site} holds a document that the question was made from" if self._holds(address) else None
+        return (
+            f"{address.site} holds a document that the question was made from"
+            if self._holds(address)
+            else None
+        )
 
     def copied(self, text: str) -> bool:
         """Whether a text is a copy of one of theirs, as a whole or in the main."""
         found = _shingles(text)
-        return any(seed and found and len(seed & found) >= COPY * min(len(seed), len(found)) for seed in self._shingled)
+        return any(
+            seed and found and len(seed & found) >= COPY * min(len(seed), len(found))
+            for seed in self._shingled
+        )
 
     def _holds(self, address: Address) -> bool:
         return bool(self._sites) and address.site in self._sites

@@ -1,9 +1,11 @@
-"""Subgraphs: a conflict between two documents grown to the accounts of a fact and the documents behind each (paper, section 3.2).
+"""Subgraphs: a conflict between two documents grown to the accounts of a fact and the documents
+behind each (paper, section 3.2).
 
-A fact is a subject and one attribute of it. From the two documents of a seed conflict each account spreads over support edges,
-one step a time, so that a document belongs to the account it is nearest to; one that is as near to two, or in conflict with a
-document of its own side, belongs to none. A document in conflict with an account begins a further one, unless it gives the value
-of another. The counts are the exposures of the paper's section 5.1.
+A fact is a subject and one attribute of it. From the two documents of a seed conflict each account
+spreads over support edges, one step a time, so that a document belongs to the account it is nearest
+to; one that is as near to two, or in conflict with a document of its own side, belongs to none. A
+document in conflict with an account begins a further one, unless it gives the value of another. The
+counts are the exposures of the paper's section 5.1.
 """
 
 from collections import Counter, defaultdict
@@ -12,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from llmpedia.entities.keys import canonical_key
-from llmpedia.probe.settings.build import SubgraphsSection
 from llmpedia.probe.questions.answer_leakage import same_value
+from llmpedia.probe.settings.build import SubgraphsSection
 
 Row = dict[str, Any]
 FactKey = tuple[str, str]
@@ -21,7 +23,9 @@ FactKey = tuple[str, str]
 
 @dataclass
 class Fact:
-    """What was found on one attribute of one subject. ``seeds``: (pair_id, a, b) of its conflicts, in order."""
+    """What was found on one attribute of one subject. ``seeds``: (pair_id, a, b) of its conflicts,
+    in order.
+    """
 
     key: FactKey
     support: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
@@ -31,7 +35,8 @@ class Fact:
 
     def add(self, pair: Row, relation: Row) -> None:
         """Take an edge in."""
-        a, b = pair["a"], pair["b"]
+        a = pair["a"]
+        b = pair["b"]
         edges = self.support if relation["relation"] == "support" else self.conflict
         edges[a].add(b)
         edges[b].add(a)
@@ -49,27 +54,32 @@ class Fact:
                 side = self._further(document, side_of, count)
                 if side is not None:
                     count = max(count, side + 1)
-                    side_of = self._spread({n: s for n, s in side_of.items() if s is not None} | {document: side})
+                    side_of = self._spread(
+                        {n: s for n, s in side_of.items() if s is not None} | {document: side}
+                    )
         return [sorted(n for n, side in side_of.items() if side == number) for number in range(count)]
 
     def _further(self, document: int, side_of: dict[int, int | None], count: int) -> int | None:
-        """The side of a document in conflict with some account: of those it was not compared with the one of the same value, else
-        a new one; None where what was found of it does not fit together.
+        """The side of a document in conflict with some account: of those it was not compared with
+        the one of the same value, else a new one; None where what was found of it does not fit
+        together.
         """
         opposed = {side_of.get(n) for n in self.conflict[document]} - {None}
         if not opposed:
             return None
         own = self.value([document])
         same = [
-            number for number in range(count) if same_value(own, self.value(n for n, side in side_of.items() if side == number))
+            number
+            for number in range(count)
+            if same_value(own, self.value(n for n, side in side_of.items() if side == number))
         ]
         if not same:
             return count
         return same[0] if len(same) == 1 and same[0] not in opposed else None
 
     def _spread(self, first: dict[int, int]) -> dict[int, int | None]:
-        """Document -> number of its side, over support edges; None where two sides come equally near, or the one that comes
-        nearest holds a document that it is in conflict with.
+        """Document -> number of its side, over support edges; None where two sides come equally
+        near, or the one that comes nearest holds a document that it is in conflict with.
         """
         side_of: dict[int, int | None] = dict(first)
         edge = dict(first)
@@ -80,7 +90,9 @@ class Fact:
                     if neighbour not in side_of:
                         reached[neighbour].add(side)
             edge = {
-                n: min(sides) for n, sides in reached.items() if len(sides) == 1 and not self._against(n, min(sides), side_of)
+                n: min(sides)
+                for n, sides in reached.items()
+                if len(sides) == 1 and not self._against(n, min(sides), side_of)
             }
             side_of.update({n: edge.get(n) for n in reached})
         return side_of
@@ -102,7 +114,9 @@ def fact_key(pair: Row, relation: Row) -> FactKey:
 
 
 def facts_of(pairs: Iterable[Row], relations: Iterable[Row]) -> list[Fact]:
-    """All facts with an edge, in order of their first one. Rows of the two tables, both in order of ``pair_id``."""
+    """All facts with an edge, in order of their first one. Rows of the two tables, both in order of
+    ``pair_id``.
+    """
     found: dict[FactKey, Fact] = {}
     for pair, relation in zip(pairs, relations, strict=True):
         if relation["relation"] in ("support", "conflict"):
@@ -112,7 +126,9 @@ def facts_of(pairs: Iterable[Row], relations: Iterable[Row]) -> list[Fact]:
 
 
 def subgraphs(facts: Iterable[Fact], settings: SubgraphsSection) -> list[Row]:
-    """Rows of the table ``subgraphs``, one a conflict: those with the better supported weakest account first, then duplicates."""
+    """Rows of the table ``subgraphs``, one a conflict: those with the better supported weakest
+    account first, then duplicates.
+    """
     rows: list[Row] = []
     duplicates: list[Row] = []
     for fact in facts:
@@ -123,7 +139,9 @@ def subgraphs(facts: Iterable[Fact], settings: SubgraphsSection) -> list[Row]:
                 duplicates.append({**row, "sides": [], "n_maj": None, "n_min": None, "fate": "duplicate"})
                 continue
             sides = fact.sides(a, b)
-            grown.append({document: number for number, documents in enumerate(sides) for document in documents})
+            grown.append(
+                {document: number for number, documents in enumerate(sides) for document in documents}
+            )
             sizes = [len(documents) for documents in sides]
             told = [{"value": fact.value(documents), "documents": documents} for documents in sides]
             rows.append({**row, "sides": told, "n_maj": max(sizes), "n_min": min(sizes)})

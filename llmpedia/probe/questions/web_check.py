@@ -1,25 +1,23 @@
-"""Whether the web bears out every account of a question, found by an agent that searches, reads and quotes (paper, section 3.3).
+"""Whether the web bears out every account of a question, found by an agent that searches, reads and
+quotes (paper, section 3.3).
 
-The model chooses what to do next; what it may do, and whether it has shown what it claims, is decided here. A quote counts only
-where the full text of a page that was read in this check holds it. Whatever is refused stands in the log with its reason, so
-that the model can do better.
+The model chooses what to do next; what it may do, and whether it has shown what it claims, is
+decided here. A quote counts only where the full text of a page that was read in this check holds
+it. Whatever is refused stands in the log with its reason, so that the model can do better.
 """
 
 import re
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, get_args
 
-from llmpedia.text.passages import render_passages, select_passages, tokens
-from llmpedia.web.address import Address, parse
-from llmpedia.web.search import Hit
 from llmpedia.config.walk import StageName
 from llmpedia.engines.preflight import Need
-from llmpedia.probe.questions import account_keys
-from llmpedia.probe.settings.build import BuildConfig, ValidationSection
 from llmpedia.probe.documents import held
-from llmpedia.probe.questions.source_independence import Seeds
+from llmpedia.probe.questions import account_keys
 from llmpedia.probe.questions.answer_leakage import without_figures
+from llmpedia.probe.questions.source_independence import Seeds
 from llmpedia.probe.questions.web_tools import WebPage, WebTools, hits_of, page_of
+from llmpedia.probe.settings.build import BuildConfig, ValidationSection
 from llmpedia.prompts import load_prompt
 from llmpedia.stages import (
     AnswerError,
@@ -35,12 +33,19 @@ from llmpedia.stages import (
     one_line,
     parse_only_object,
 )
+from llmpedia.text.passages import render_passages, select_passages, tokens
+from llmpedia.web.address import Address, parse
+from llmpedia.web.search import Hit
 
 Row = dict[str, Any]
 Action = Literal["search", "fetch", "finish"]
 _ACTIONS: tuple[Action, ...] = get_args(Action)
 # Characters that are asked for and shown; an address that is longer can neither be.
-_QUERY, _URL, _QUOTE, _TITLE, _SNIPPET = 200, 500, 500, 120, 300
+_QUERY = 200
+_URL = 500
+_QUOTE = 500
+_TITLE = 120
+_SNIPPET = 300
 _PASSAGE_WORDS = 80
 _LEAST_WORDS = 4  # of a quote: a bare value is on any page
 # What begins an entry of the log must not begin a line of a page.
@@ -49,7 +54,9 @@ _ENTRY = re.compile(r"^(?=\s*(?:search|page|refused):)", re.M | re.I)
 
 @dataclass(frozen=True)
 class Group:
-    """A question with its accounts, and the documents it was made from. ``seed_texts``: to tell copies of them."""
+    """A question with its accounts, and the documents it was made from. ``seed_texts``: to tell
+    copies of them.
+    """
 
     group_id: str
     question: str
@@ -126,12 +133,18 @@ class WebCheck(Stage[AgentView, AgentAction]):
         )
 
     def parse(self, question: AgentView, text: str) -> AgentAction:
-        """The action; accounts are read where it is ``finish``, and then there must be one decision on each."""
+        """The action; accounts are read where it is ``finish``, and then there must be one decision
+        on each.
+        """
         answer = parse_only_object(text)
-        action, query, url = answer.get("action"), answer.get("query", ""), answer.get("url", "")
+        action = answer.get("action")
+        query = answer.get("query", "")
+        url = answer.get("url", "")
         once = len(answer.pairs) == len(answer)
         if action not in _ACTIONS or not isinstance(query, str) or not isinstance(url, str) or not once:
-            raise AnswerError('the answer is not {"action": "search", "fetch" or "finish", "query": "...", "url": "...", ...}')
+            raise AnswerError(
+                'the answer is not {"action": "search", "fetch" or "finish", "query": "...", "url": "...", ...}'
+            )
         if action != "finish":
             return AgentAction(action, one_line(query)[:_QUERY], url.strip())
         rows = account_keys.decisions(answer.get("accounts"), question.accounts)
@@ -140,7 +153,9 @@ class WebCheck(Stage[AgentView, AgentAction]):
 
 def _claim(number: int, row: object) -> Claim:
     if isinstance(row, Pairs) and len(row.pairs) == len(row):
-        supported, url, quote = row.get("supported"), row.get("url", ""), row.get("quote", "")
+        supported = row.get("supported")
+        url = row.get("url", "")
+        quote = row.get("quote", "")
         if isinstance(supported, bool) and isinstance(url, str) and isinstance(quote, str):
             return Claim(supported, url.strip(), one_line(quote))
     raise AnswerError(f'account {number} is not {{"supported": true or false, "url": "...", "quote": "..."}}')
@@ -148,29 +163,39 @@ def _claim(number: int, row: object) -> Claim:
 
 def web_check_need(config: BuildConfig) -> Need:
     """What the agent's last turns take of its context at most."""
-    checks, stage = config.validation, WebCheck(config)
-    results = checks.searches * (_QUERY + config.web.results * (_URL // 2 + _TITLE + _SNIPPET))  # few addresses are the longest
+    checks = config.validation
+    stage = WebCheck(config)
+    results = checks.searches * (
+        _QUERY + config.web.results * (_URL // 2 + _TITLE + _SNIPPET)
+    )  # few addresses are the longest
     return Need(
-        stage.name, len(stage.prompt.system) + results + checks.fetches * checks.shown_chars, stage.settings.max_tokens or 0
+        stage.name,
+        len(stage.prompt.system) + results + checks.fetches * checks.shown_chars,
+        stage.settings.max_tokens or 0,
     )
 
 
 @dataclass(frozen=True)
 class WebChecked:
-    """What became of a group. ``row``: of the table ``checks``; ``completions``: all that were asked, in order.
+    """What became of a group. ``row``: of the table ``checks``; ``completions``: all that were
+    asked, in order.
 
-    Searches and pages are among the latter, under the stages of :mod:`llmpedia.probe.questions.web_tools`.
+    Searches and pages are among the latter, under the stages of
+    :mod:`llmpedia.probe.questions.web_tools`.
     """
 
     row: Row
     completions: list[tuple[Request, Completion]]
 
 
-async def web_check(group: Group, tools: WebTools, client: Completer, stage: WebCheck, settings: ValidationSection) -> WebChecked:
-    """Let an agent look for pages that bear out the accounts of a group; failures of model and pages are values.
+async def web_check(
+    group: Group, tools: WebTools, client: Completer, stage: WebCheck, settings: ValidationSection
+) -> WebChecked:
+    """Let an agent look for pages that bear out the accounts of a group; failures of model and
+    pages are values.
 
-    Raises:
-        EngineError, InputError: model or search engine answer nobody, or the journal cannot be written; the run can be resumed.
+    Raises: EngineError, InputError: model or search engine answer nobody, or the journal cannot be
+        written; the run can be resumed.
     """
     check = _Check(group, tools, settings)
     for step in range(settings.steps):
@@ -208,11 +233,16 @@ class _Check:
 
     def view(self, steps_left: int) -> AgentView:
         """What the agent is shown."""
-        searches, pages = self.settings.searches - self.searches, self.settings.fetches - self.fetches
-        return AgentView(self.group.question, self.group.accounts, searches, pages, steps_left, "\n".join(self.log))
+        searches = self.settings.searches - self.searches
+        pages = self.settings.fetches - self.fetches
+        return AgentView(
+            self.group.question, self.group.accounts, searches, pages, steps_left, "\n".join(self.log)
+        )
 
     async def act(self, action: AgentAction) -> WebChecked | None:
-        """Do what the agent wants, or say in the log why not; the outcome where this ends the check."""
+        """Do what the agent wants, or say in the log why not; the outcome where this ends the
+        check.
+        """
         if action.action == "finish":
             return self._finish(action.claims)
         if action.action == "search":
@@ -251,7 +281,8 @@ class _Check:
                 continue
             self.found.add(address.url)
             shown += 1
-            title, snippet = one_line(hit.title)[:_TITLE], one_line(hit.snippet)[:_SNIPPET]
+            title = one_line(hit.title)[:_TITLE]
+            snippet = one_line(hit.snippet)[:_SNIPPET]
             self.log.append(f"{shown}. {address.url} | {title} | {snippet}")
         if shown < len(hits):
             self.log.append(f"({len(hits) - shown} more may not serve as evidence)")
@@ -296,10 +327,16 @@ class _Check:
         why = self._barred(page.final_url)
         if why:
             return f"refused: leads to {page.final_url}: {why}"
-        return "refused: a copy of a document that the question was made from" if self.seeds.copied(page.text) else None
+        return (
+            "refused: a copy of a document that the question was made from"
+            if self.seeds.copied(page.text)
+            else None
+        )
 
     def _shown(self, page: WebPage) -> str:
-        """The passages nearest to question and accounts; no line of them begins like an entry of the log."""
+        """The passages nearest to question and accounts; no line of them begins like an entry of
+        the log.
+        """
         asked = [*self.group.accounts, self.group.question]
         text = "\n".join(page.text.splitlines())
         cut = render_passages(select_passages(text, asked, self.settings.shown_chars, _PASSAGE_WORDS))
@@ -309,8 +346,12 @@ class _Check:
         if not self.searches:
             self._refuse("finish", "nothing was searched for yet")
             return None
-        problems = [self._problem(account, claim) for account, claim in zip(self.group.accounts, claims, strict=True)]
-        proofs = [self._proof(i, claim, why) for i, (claim, why) in enumerate(zip(claims, problems, strict=True))]
+        problems = [
+            self._problem(account, claim) for account, claim in zip(self.group.accounts, claims, strict=True)
+        ]
+        proofs = [
+            self._proof(i, claim, why) for i, (claim, why) in enumerate(zip(claims, problems, strict=True))
+        ]
         told = "; ".join(f"account {i}: {why}" for i, why in enumerate(problems, 1) if why)
         if not told:
             return self.ended("kept", None, proofs)
@@ -333,7 +374,9 @@ class _Check:
             return "the quote does not hold the value"
         # the agent reads tags that were made harmless
         return (
-            None if held(claim.quote, page.text) or held(claim.quote, neutral(page.text)) else "the page does not hold the quote"
+            None
+            if held(claim.quote, page.text) or held(claim.quote, neutral(page.text))
+            else "the page does not hold the quote"
         )
 
     def _page(self, url: str) -> WebPage | None:

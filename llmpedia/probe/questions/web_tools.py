@@ -1,8 +1,10 @@
-"""The web agent's two tools as engines, so that each search and each page is journaled like a completion.
+"""The web agent's two tools as engines, so that each search and each page is journaled like a
+completion.
 
-Behind the durable client nothing is asked twice, and a restart reads the same bytes. What can be searched and fetched is what
-the audit's tier 2 allows (``audit.web``), and Wikipedia with its sister projects: they are barred there because articles are
-judged against them, while here they are the very sources that are meant to bear a question out (paper, section 3.3).
+Behind the durable client nothing is asked twice, and a restart reads the same bytes. What can be
+searched and fetched is what the audit's tier 2 allows (``audit.web``), and Wikipedia with its
+sister projects: they are barred there because articles are judged against them, while here they are
+the very sources that are meant to bear a question out (paper, section 3.3).
 """
 
 import json
@@ -12,20 +14,21 @@ from pathlib import Path
 from typing import Any, Self
 
 from llmpedia import __version__
-from llmpedia.web.cache import Cache
+from llmpedia.audit.curated_web import Unread, WebSettings, now, read_answer
 from llmpedia.audit.evidence import dumps
 from llmpedia.audit.providers import web_settings
 from llmpedia.audit.settings import CacheSection, WebSection
+from llmpedia.engines.base import TransientError
+from llmpedia.stages import Completer, Completion, Request
+from llmpedia.web.cache import Cache
 from llmpedia.web.domains import Domains
 from llmpedia.web.extractor import Extractor
 from llmpedia.web.fetch import Fetcher
 from llmpedia.web.guard import Resolve
-from llmpedia.audit.curated_web import Unread, WebSettings, now, read_answer
 from llmpedia.web.search import Hit, Search, make_search
-from llmpedia.engines.base import TransientError
-from llmpedia.stages import Completer, Completion, Request
 
-SEARCH, PAGE = "web_search", "web_page"
+SEARCH = "web_search"
+PAGE = "web_page"
 """Stages of the requests; no prompt belongs to them."""
 # Not the hosts that lend space to everybody (Toolforge and its like), nor copies and forks.
 WIKIMEDIA = frozenset(
@@ -50,12 +53,16 @@ class WebPage:
 
 
 class SearchEngine:
-    """A search engine behind the interface of engines: one search a request, answered by a JSON list of results."""
+    """A search engine behind the interface of engines: one search a request, answered by a JSON
+    list of results.
+    """
 
     def __init__(self, search: Search, results: int, cache: Cache | None = None) -> None:
         """``results``: asked of it."""
         self.name = _search_name(search, results)
-        self._search, self._results, self._cache = search, results, cache
+        self._search = search
+        self._results = results
+        self._cache = cache
 
     async def generate(self, request: Request) -> Completion:
         """See :class:`~llmpedia.engines.base.Engine`. A probe is never answered from the cache.
@@ -92,25 +99,36 @@ async def alive(search: Search) -> None:
 class PageEngine:
     """A reader of web pages behind the interface of engines: one page a request.
 
-    Answered by a :class:`WebPage` as JSON, or ``{"refused": reason}`` where there is none to be read at this address.
+    Answered by a :class:`WebPage` as JSON, or ``{"refused": reason}`` where there is none to be
+    read at this address.
     """
 
     def __init__(
-        self, settings: WebSettings, domains: Domains, search: Search, cache: Cache | None = None, resolve: Resolve | None = None
+        self,
+        settings: WebSettings,
+        domains: Domains,
+        search: Search,
+        cache: Cache | None = None,
+        resolve: Resolve | None = None,
     ) -> None:
-        """``search``: whose answer tells a page that cannot be had from a network that is down; ``resolve``: in place of the
-        system's name lookup.
+        """``search``: whose answer tells a page that cannot be had from a network that is down;
+        ``resolve``: in place of the system's name lookup.
         """
         self.name = _page_name(settings)
-        self._domains, self._least, self._search, self._cache = domains, settings.least_score, search, cache
-        self._fetcher, self._extractor = Fetcher(settings.fetch, resolve), Extractor(settings.extract)
+        self._domains = domains
+        self._least = settings.least_score
+        self._search = search
+        self._cache = cache
+        self._fetcher = Fetcher(settings.fetch, resolve)
+        self._extractor = Extractor(settings.extract)
 
     async def generate(self, request: Request) -> Completion:
         """See :class:`~llmpedia.engines.base.Engine`.
 
         Raises:
             TransientError: worth another try.
-            EngineError: pages cannot be read on this machine, or the search engine refuses us altogether.
+            EngineError: pages cannot be read on this machine, or the search engine refuses us
+            altogether.
         """
         if request.stage == "probe":
             await alive(self._search)
@@ -126,7 +144,9 @@ class PageEngine:
         if not isinstance(read, Unread):
             return dumps(asdict(WebPage(url, read.final_url, read.title, read.text, now())))
         if read.passing:
-            raise TransientError(f"{url}: {read.why}", None if read.wait_s is None else min(read.wait_s, _LONGEST_WAIT_S))
+            raise TransientError(
+                f"{url}: {read.why}", None if read.wait_s is None else min(read.wait_s, _LONGEST_WAIT_S)
+            )
         return dumps({"refused": read.why})
 
     def refusal(self, url: str) -> str | None:
@@ -168,7 +188,8 @@ def eligible(settings: WebSettings) -> Domains:
 
 @dataclass(frozen=True)
 class WebTools:
-    """What an agent searches and reads with. ``refusal``: why an address may not be used at all, or None.
+    """What an agent searches and reads with. ``refusal``: why an address may not be used at all, or
+    None.
 
     The names stand in the requests: they tell apart what could answer differently.
     """
@@ -187,7 +208,8 @@ class WebTools:
             ConfigError: the search engine cannot be had.
         """
         settings = web_settings(web)
-        domains, least = eligible(settings), settings.least_score
+        domains = eligible(settings)
+        least = settings.least_score
         names = _search_name(_search(settings), settings.results), _page_name(settings)
         return cls(search, page, *names, lambda url: domains.refusal(url, least))
 

@@ -1,7 +1,8 @@
-"""Two questions on a conflict: one that names its subject and one that describes it (ElephantBench paper, section 3.3).
+"""Two questions on a conflict: one that names its subject and one that describes it (ElephantBench
+paper, section 3.3).
 
-Whatever the writer says is checked against the accounts and their documents; a subgraph that makes no good question is an answer
-too (``keep`` false).
+Whatever the writer says is checked against the accounts and their documents; a subgraph that makes
+no good question is an answer too (``keep`` false).
 """
 
 from collections.abc import Iterable
@@ -13,11 +14,20 @@ from typing import Any, ClassVar
 from llmpedia.config.walk import StageName
 from llmpedia.entities.keys import canonical_key
 from llmpedia.errors import InputError
-from llmpedia.probe.settings.build import BuildConfig
 from llmpedia.probe.documents import held
 from llmpedia.probe.questions.answer_leakage import leak, same_value, says, shares
+from llmpedia.probe.settings.build import BuildConfig
 from llmpedia.prompts import load_prompt
-from llmpedia.stages import AnswerError, Constraint, Pairs, Stage, neutral, object_schema, one_line, parse_only_object
+from llmpedia.stages import (
+    AnswerError,
+    Constraint,
+    Pairs,
+    Stage,
+    neutral,
+    object_schema,
+    one_line,
+    parse_only_object,
+)
 
 LONGEST_QUESTION = 400  # characters
 LONGEST_ANSWER = 200
@@ -26,7 +36,8 @@ FORMULATIONS = ("named_entity", "clue_based")
 
 @dataclass(frozen=True)
 class Conflict:
-    """A fact and what sources say of it. ``accounts``: (value, its documents as (number, text)), each document once.
+    """A fact and what sources say of it. ``accounts``: (value, its documents as (number, text)),
+    each document once.
 
     Raises:
         InputError: fewer than two accounts, one without a document, or a document of two of them.
@@ -38,7 +49,11 @@ class Conflict:
 
     def __post_init__(self) -> None:
         numbers = [n for _, documents in self.accounts for n, _ in documents]
-        if len(self.accounts) < 2 or not all(documents for _, documents in self.accounts) or len(set(numbers)) < len(numbers):
+        if (
+            len(self.accounts) < 2
+            or not all(documents for _, documents in self.accounts)
+            or len(set(numbers)) < len(numbers)
+        ):
             rule = "a conflict has two accounts or more, each with documents of its own; correct the subgraph"
             raise InputError(f"accounts = {[[v, [n for n, _ in d]] for v, d in self.accounts]}: {rule}")
 
@@ -55,7 +70,9 @@ class Conflict:
 
 @dataclass(frozen=True)
 class Answer:
-    """An account as the question's answer, with the documents that give it and verbatim words of them."""
+    """An account as the question's answer, with the documents that give it and verbatim words of
+    them.
+    """
 
     value: str
     documents: tuple[int, ...]
@@ -64,7 +81,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class Written:
-    """Two questions with their answers, in the order of the accounts; or why there are none (``keep`` false)."""
+    """Two questions with their answers, in the order of the accounts; or why there are none
+    (``keep`` false).
+    """
 
     keep: bool
     reason: str
@@ -93,7 +112,9 @@ class WriteQuestions(Stage[Conflict, Written]):
         return {
             "subject_name": neutral(one_line(question.subject)),
             "attribute": neutral(one_line(question.attribute)),
-            "accounts_block": "\n".join(f"{i}. {neutral(one_line(v))}" for i, (v, _) in enumerate(question.accounts, 1)),
+            "accounts_block": "\n".join(
+                f"{i}. {neutral(one_line(v))}" for i, (v, _) in enumerate(question.accounts, 1)
+            ),
             "documents_block": "\n".join(shown),
         }
 
@@ -102,13 +123,28 @@ class WriteQuestions(Stage[Conflict, Written]):
         text = {"type": "string", "maxLength": LONGEST_QUESTION}
         answer = {
             "value": {"type": "string", "minLength": 1, "maxLength": LONGEST_ANSWER},
-            "documents": {"type": "array", "items": {"type": "integer", "enum": list(question.texts)}, "minItems": 1},
-            "spans": {"type": "array", "items": {**text, "minLength": 1}, "minItems": 1, "maxItems": len(question.texts)},
+            "documents": {
+                "type": "array",
+                "items": {"type": "integer", "enum": list(question.texts)},
+                "minItems": 1,
+            },
+            "spans": {
+                "type": "array",
+                "items": {**text, "minLength": 1},
+                "minItems": 1,
+                "maxItems": len(question.texts),
+            },
         }
         answer["documents"]["maxItems"] = len(question.texts)
         answers = {"type": "array", "items": object_schema(answer), "maxItems": len(question.accounts)}
         forms = dict.fromkeys(FORMULATIONS, text)
-        whole = {"keep": {"type": "boolean"}, "reason": text, **forms, "answers": answers, "preferred_answer": text}
+        whole = {
+            "keep": {"type": "boolean"},
+            "reason": text,
+            **forms,
+            "answers": answers,
+            "preferred_answer": text,
+        }
         return Constraint(json_schema=object_schema(whole))
 
     def parse(self, question: Conflict, text: str) -> Written:
@@ -116,16 +152,20 @@ class WriteQuestions(Stage[Conflict, Written]):
         answer = parse_only_object(text)
         if len(answer.pairs) > len(answer):
             raise AnswerError("the answer says a thing twice; give each key once")
-        keep, reason = answer.get("keep"), _text(answer, "reason")
+        keep = answer.get("keep")
+        reason = _text(answer, "reason")
         if not isinstance(keep, bool):
             raise AnswerError(f"keep = {keep!r} is no decision; give true or false")
         if not keep:
             if not reason:
                 raise AnswerError("keep is false without a reason; say why no question can be made")
             return Written(False, reason)
-        named, clue = _question(answer, "named_entity"), _question(answer, "clue_based")
+        named = _question(answer, "named_entity")
+        clue = _question(answer, "clue_based")
         answers = _answers(answer.get("answers"), question)
-        preferred = next((a.value for a in answers if same_value(a.value, _text(answer, "preferred_answer"))), None)
+        preferred = next(
+            (a.value for a in answers if same_value(a.value, _text(answer, "preferred_answer"))), None
+        )
         if preferred is None:
             raise AnswerError("preferred_answer is none of the answers; repeat the value of one of them")
         _check_questions(named, clue, question.subject, [a.value for a in answers])
@@ -162,7 +202,9 @@ def _answers(rows: Any, conflict: Conflict) -> tuple[Answer, ...]:
         answer = _answer(row, conflict)
         places = {conflict.account_of[n] for n in answer.documents}
         if len(places) > 1:
-            raise AnswerError(f"answer {answer.value!r} names documents of several accounts; give each account its own answer")
+            raise AnswerError(
+                f"answer {answer.value!r} names documents of several accounts; give each account its own answer"
+            )
         place = places.pop()
         if place in found:
             raise AnswerError(f"account {place + 1} has two answers; give each account one")
@@ -170,7 +212,9 @@ def _answers(rows: Any, conflict: Conflict) -> tuple[Answer, ...]:
         found[place] = answer
     left = [str(place + 1) for place in range(len(conflict.accounts)) if place not in found]
     if left:
-        raise AnswerError(f"no answer for account {', '.join(left)}; every account must be among the answers, or keep be false")
+        raise AnswerError(
+            f"no answer for account {', '.join(left)}; every account must be among the answers, or keep be false"
+        )
     for a, b in combinations(found.values(), 2):
         if same_value(a.value, b.value):
             raise AnswerError(
@@ -181,19 +225,27 @@ def _answers(rows: Any, conflict: Conflict) -> tuple[Answer, ...]:
 
 def _answer(row: Any, conflict: Conflict) -> Answer:
     """An answer with documents that were shown and words that stand in one of them."""
-    value, documents, spans = _text(row, "value"), _listed(row, "documents", int), _listed(row, "spans", str)
+    value = _text(row, "value")
+    documents = _listed(row, "documents", int)
+    spans = _listed(row, "spans", str)
     if not value or (isinstance(row, Pairs) and len(row.pairs) > len(row)):
         raise AnswerError("an answer has no value, or a key twice")
     if len(value) > LONGEST_ANSWER:
-        raise AnswerError(f"an answer has {len(value)} characters; write the value alone, in at most {LONGEST_ANSWER}")
+        raise AnswerError(
+            f"an answer has {len(value)} characters; write the value alone, in at most {LONGEST_ANSWER}"
+        )
     if not documents or not spans:
         raise AnswerError(f"answer {value!r} needs documents (their numbers) and spans (their words)")
     strange = [n for n in documents if n not in conflict.texts]
     if strange:
-        raise AnswerError(f"document {strange[0]} of answer {value!r} was not shown; give {_numbers(conflict.texts)}")
+        raise AnswerError(
+            f"document {strange[0]} of answer {value!r} was not shown; give {_numbers(conflict.texts)}"
+        )
     for span in spans:
         if not any(held(span, conflict.texts[n]) for n in documents):
-            raise AnswerError(f"span {one_line(span)!r} stands in none of the documents of answer {value!r}; copy exact words")
+            raise AnswerError(
+                f"span {one_line(span)!r} stands in none of the documents of answer {value!r}; copy exact words"
+            )
     return Answer(value, tuple(sorted(set(documents))), tuple(dict.fromkeys(map(one_line, spans))))
 
 
@@ -212,11 +264,15 @@ def _check_source(answer: Answer, place: int, conflict: Conflict) -> None:
     """Raise where the value is neither the account's nor in the words copied for it."""
     given = conflict.accounts[place][0]
     if not any(shares(answer.value, source) for source in (given, *answer.spans)):
-        raise AnswerError(f"answer {answer.value!r} is neither account {place + 1} ({one_line(given)!r}) nor in its spans")
+        raise AnswerError(
+            f"answer {answer.value!r} is neither account {place + 1} ({one_line(given)!r}) nor in its spans"
+        )
 
 
 def _check_questions(named: str, clue: str, subject: str, answers: list[str]) -> None:
-    """Raise unless the two differ, name or hide the subject as they should, and give no answer away."""
+    """Raise unless the two differ, name or hide the subject as they should, and give no answer
+    away.
+    """
     if canonical_key(named) == canonical_key(clue):
         raise AnswerError("both questions are the same; describe the subject in clue_based without its name")
     if says(clue, subject):

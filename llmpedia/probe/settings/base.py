@@ -5,8 +5,8 @@ from typing import ClassVar, Self
 
 from pydantic import model_validator
 
-from llmpedia.config.walk import JobConfig, Section
 from llmpedia.config.files import load_mapping, parse_as
+from llmpedia.config.walk import JobConfig, Section
 
 
 class GradingSection(Section):

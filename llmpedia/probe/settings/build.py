@@ -1,7 +1,9 @@
-"""Settings of ``llmpedia probe build``, with their defaults: from a corpus to validated questions (paper, section 3).
+"""Settings of ``llmpedia probe build``, with their defaults: from a corpus to validated questions
+(paper, section 3).
 
-The ``engine`` section is the model that labels, compares, writes and checks; each stage may name another. Where a default is
-neither that of the ElephantBench paper nor of its released program, docs/probe.md says why it was chosen.
+The ``engine`` section is the model that labels, compares, writes and checks; each stage may name
+another. Where a default is neither that of the ElephantBench paper nor of its released program,
+docs/probe.md says why it was chosen.
 """
 
 import hashlib
@@ -11,8 +13,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from llmpedia.audit.settings import CacheSection, WebSection
-from llmpedia.config.walk import JobConfig, Positive, Section, Share, StageName
 from llmpedia.config.files import found_file, load_mapping, parse_as
+from llmpedia.config.walk import JobConfig, Positive, Section, Share, StageName
 from llmpedia.errors import ConfigError
 
 SHIPPED = Path(__file__).parents[1] / "candidates"
@@ -23,7 +25,8 @@ BUILD_STAGES: tuple[StageName, ...] = ("knowledge_point", "relation", "questions
 class QualitySection(Section):
     """A fastText classifier of quality (DCLM). ``model``: its file; null keeps every document.
 
-    ``label``: the one whose probability is the score; ``threshold``: DCLM's cut for its own model (DataComp-LM, section 4.4);
+    ``label``: the one whose probability is the score; ``threshold``: DCLM's cut for its own model
+    (DataComp-LM, section 4.4);
     ``keep``: the side of it that becomes the corpus, ``below`` for what filters leave out.
     """
 
@@ -34,11 +37,13 @@ class QualitySection(Section):
 
 
 class CorpusSection(Section):
-    """Where documents come from. ``source``: a file, a folder or a URI. ``kind``: null goes by the files' names.
+    """Where documents come from. ``source``: a file, a folder or a URI. ``kind``: null goes by the
+    files' names.
 
-    ``text``, ``url``: columns or keys of Parquet and JSONL. ``least_chars``, ``most_chars``: of a document's text; others are
-    left out with that reason. ``documents``: read at most so many; null is all. ``near_duplicate``: Jaccard similarity of
-    ``shingle_words``-word shingles, estimated from ``permutations`` MinHash values, from which on a document is a copy.
+    ``text``, ``url``: columns or keys of Parquet and JSONL. ``least_chars``, ``most_chars``: of a
+    document's text; others are left out with that reason. ``documents``: read at most so many; null
+    is all. ``near_duplicate``: Jaccard similarity of ``shingle_words``-word shingles, estimated
+    from ``permutations`` MinHash values, from which on a document is a copy.
     """
 
     source: Annotated[str, Field(min_length=1)]
@@ -56,12 +61,15 @@ class CorpusSection(Section):
     @model_validator(mode="after")
     def _ordered(self) -> Self:
         if self.least_chars > self.most_chars:
-            raise ValueError(f"least_chars: {self.least_chars}: more than most_chars = {self.most_chars}; lower it")
+            raise ValueError(
+                f"least_chars: {self.least_chars}: more than most_chars = {self.most_chars}; lower it"
+            )
         return self
 
 
 class KnowledgeSection(Section):
-    """Knowledge points. ``taxonomy``: a JSON file like the shipped one (null). ``least_confidence``: of a label that counts.
+    """Knowledge points. ``taxonomy``: a JSON file like the shipped one (null).
+    ``least_confidence``: of a label that counts.
 
     ``most_share``: part of a document's sentences that its evidence may take at most.
     """
@@ -85,11 +93,14 @@ class MentionsSection(Section):
 class PairsSection(Section):
     """Candidate pairs, bounded so that their number grows linearly with the documents.
 
-    ``slots``: a YAML file like the shipped one (null). ``per_document``: pairs of a document and fact at most, best first.
-    ``bucket``: up to so many documents of one knowledge point are all compared; larger ones go by shared rare words.
-    ``rare_documents``: a mention or word in more documents than this is too common to make pairs. ``across``, ``total``: pairs
-    across knowledge points, and in all, at most; best first. ``near_copy``: Jaccard similarity of words from which on two
-    documents with the same figures are copies and no pair.
+    ``slots``: a YAML file like the shipped one (null). ``per_document``: pairs of a document and
+    fact at most, best first.
+    ``bucket``: up to so many documents of one knowledge point are all compared; larger ones go by
+    shared rare words.
+    ``rare_documents``: a mention or word in more documents than this is too common to make pairs.
+    ``across``, ``total``: pairs across knowledge points, and in all, at most; best first.
+    ``near_copy``: Jaccard similarity of words from which on two documents with the same figures are
+    copies and no pair.
     """
 
     slots: str | None = None
@@ -102,7 +113,8 @@ class PairsSection(Section):
 
 
 class SubgraphsSection(Section):
-    """Subgraphs around conflicts. ``seeds``: at most so many, those with the better supported weaker side first; null is all.
+    """Subgraphs around conflicts. ``seeds``: at most so many, those with the better supported
+    weaker side first; null is all.
 
     ``least_support``: documents that each account must have (1: the conflicting document itself).
     """
@@ -112,10 +124,12 @@ class SubgraphsSection(Section):
 
 
 class ValidationSection(Section):
-    """Which checks a question has to pass. ``review``: by a human, through the sheet of ``llmpedia probe review``.
+    """Which checks a question has to pass. ``review``: by a human, through the sheet of ``llmpedia
+    probe review``.
 
-    ``searches``, ``fetches``, ``steps``: of the web agent for a group at most. ``independent``: evidence may come from no
-    ``url`` or no ``host`` of the documents that the question was made from. ``shown_chars``: of a page that the agent is shown.
+    ``searches``, ``fetches``, ``steps``: of the web agent for a group at most. ``independent``:
+    evidence may come from no ``url`` or no ``host`` of the documents that the question was made
+    from. ``shown_chars``: of a page that the agent is shown.
     """
 
     read: bool = True
@@ -169,7 +183,9 @@ class BuildConfig(JobConfig):
     def _stages_known(self) -> Self:
         strange = set(self.stages) - set(BUILD_STAGES)
         if strange:
-            raise ValueError(f"stages.{min(strange)}: is no stage of a build; use one of {', '.join(BUILD_STAGES)}")
+            raise ValueError(
+                f"stages.{min(strange)}: is no stage of a build; use one of {', '.join(BUILD_STAGES)}"
+            )
         return self
 
     @property
@@ -178,14 +194,17 @@ class BuildConfig(JobConfig):
         return self.prompts.examples
 
     def identity(self) -> dict[str, Any]:
-        """See :class:`JobConfig`: of the files that decide something their content, wherever they lie.
+        """See :class:`JobConfig`: of the files that decide something their content, wherever they
+        lie.
 
         Raises:
             ConfigError: one cannot be read.
         """
         data = super().identity()
         data["pairs"]["slots"] = _content("pairs.slots", self.pairs.slots or SHIPPED / "slots.yaml")
-        data["knowledge"]["taxonomy"] = _content("knowledge.taxonomy", self.knowledge.taxonomy or SHIPPED / "taxonomy.json")
+        data["knowledge"]["taxonomy"] = _content(
+            "knowledge.taxonomy", self.knowledge.taxonomy or SHIPPED / "taxonomy.json"
+        )
         if self.corpus.quality.model:
             data["corpus"]["quality"]["model"] = _content("corpus.quality.model", self.corpus.quality.model)
         return data
@@ -197,7 +216,9 @@ def _content(setting: str, path: str | Path) -> str:
         with Path(path).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as e:
-        raise ConfigError(f"{setting} = {str(path)!r}: cannot be read ({e.strerror}); give another file") from e
+        raise ConfigError(
+            f"{setting} = {str(path)!r}: cannot be read ({e.strerror}); give another file"
+        ) from e
 
 
 def load_build_config(path: str | Path, overrides: list[str] | None = None) -> BuildConfig:
@@ -207,12 +228,16 @@ def load_build_config(path: str | Path, overrides: list[str] | None = None) -> B
         ConfigError: one line; nothing has been started.
     """
     config = parse_as(BuildConfig, load_mapping(path, overrides), str(path))
-    quality, knowledge, pairs = config.corpus.quality, config.knowledge, config.pairs
+    quality = config.corpus.quality
+    knowledge = config.knowledge
+    pairs = config.pairs
     if quality.model:
         found = found_file(quality.model, Path(path), "corpus.quality.model", "give a fastText model (.bin)")
         quality = quality.model_copy(update={"model": found})
     if knowledge.taxonomy:
-        found = found_file(knowledge.taxonomy, Path(path), "knowledge.taxonomy", "give a JSON file like the shipped one")
+        found = found_file(
+            knowledge.taxonomy, Path(path), "knowledge.taxonomy", "give a JSON file like the shipped one"
+        )
         knowledge = knowledge.model_copy(update={"taxonomy": found})
     if pairs.slots:
         found = found_file(pairs.slots, Path(path), "pairs.slots", "give a YAML file like the shipped one")

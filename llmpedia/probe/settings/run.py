@@ -1,4 +1,5 @@
-"""Settings of ``llmpedia probe run`` and ``grade``, with their defaults: a benchmark, the models asked, the judge.
+"""Settings of ``llmpedia probe run`` and ``grade``, with their defaults: a benchmark, the models
+asked, the judge.
 
 The judge is the ``engine`` section with ``stages.grade``; each model has an engine of its own.
 """
@@ -9,19 +10,21 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from llmpedia.config.walk import EngineSection, Section, StageSection
 from llmpedia.config.files import load_mapping, parse_as
+from llmpedia.config.walk import EngineSection, Section, StageSection
 from llmpedia.probe.settings.base import PROBE_IDENTITY, ProbeConfig
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
 
 class ModelSection(Section):
-    """A model under test. ``closed_book``: how it is asked; its ``reasoning_effort`` null leaves reasoning as the model has it.
+    """A model under test. ``closed_book``: how it is asked; its ``reasoning_effort`` null leaves
+    reasoning as the model has it.
 
-    Switch reasoning off where the chat template can: ``closed_book: {template: {enable_thinking: false}}``.
-    ``family``, ``parameters_b`` (billions), ``reasoning``, ``group`` (of table 1) only tell the report where the model stands;
-    two models of one ``base`` are the same one with reasoning on and off.
+    Switch reasoning off where the chat template can: ``closed_book: {template: {enable_thinking:
+    false}}``. ``family``, ``parameters_b`` (billions), ``reasoning``, ``group`` (of table 1) only
+    tell the report where the model stands; two models of one ``base`` are the same one with
+    reasoning on and off.
     """
 
     engine: EngineSection
@@ -42,7 +45,9 @@ class AskedConfig(ProbeConfig):
 
 
 class ProbeRunConfig(ProbeConfig):
-    """Many models, one judge. ``benchmark``: a JSONL file in the published format, or the folder of a build."""
+    """Many models, one judge. ``benchmark``: a JSONL file in the published format, or the folder of
+    a build.
+    """
 
     benchmark: Annotated[str, Field(min_length=1)]
     models: dict[str, ModelSection]
@@ -55,17 +60,23 @@ class ProbeRunConfig(ProbeConfig):
             raise ValueError("models: {}: nobody to ask; name at least one")
         for name in self.models:
             if not _NAME.fullmatch(name):
-                raise ValueError(f"models.{name}: a name is a folder too; use letters, digits and . _ + - only")
+                raise ValueError(
+                    f"models.{name}: a name is a folder too; use letters, digits and . _ + - only"
+                )
         return self
 
     @model_validator(mode="after")
     def _asked_by_model(self) -> Self:
         if "closed_book" in self.stages:
-            raise ValueError("stages.closed_book: each model says how it is asked; set models.NAME.closed_book")
+            raise ValueError(
+                "stages.closed_book: each model says how it is asked; set models.NAME.closed_book"
+            )
         return self
 
     def of_model(self, name: str) -> ProbeConfig:
-        """What a model is asked with: its engine in the place of the judge's. How it is graded is no part of its identity."""
+        """What a model is asked with: its engine in the place of the judge's. How it is graded is
+        no part of its identity.
+        """
         model = self.models[name]
         return self._with(AskedConfig, model.engine, {"closed_book": model.closed_book})
 
@@ -73,7 +84,9 @@ class ProbeRunConfig(ProbeConfig):
         """What responses are graded with."""
         return self._with(ProbeConfig, self.engine, {k: v for k, v in self.stages.items() if k == "grade"})
 
-    def _with(self, kind: type[ProbeConfig], engine: EngineSection, stages: dict[Any, StageSection]) -> ProbeConfig:
+    def _with(
+        self, kind: type[ProbeConfig], engine: EngineSection, stages: dict[Any, StageSection]
+    ) -> ProbeConfig:
         kept = {name: getattr(self, name) for name in ProbeConfig.model_fields}
         return kind(**{**kept, "engine": engine, "stages": stages})
 

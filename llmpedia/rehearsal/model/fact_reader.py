@@ -1,6 +1,7 @@
 """Reading facts back out of prose: which templates a text uses, on whom, with which object.
 
-White space and line breaks of the text do not matter. What two surfaces name is asked of the world; nothing else of it is.
+White space and line breaks of the text do not matter. What two surfaces name is asked of the world;
+nothing else of it is.
 """
 
 import re
@@ -25,7 +26,9 @@ _MOST_WORDS = 8
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence read. ``subject``, ``what``: as written; ``quote``: the whole sentence; ``at``: where it begins."""
+    """A sentence read. ``subject``, ``what``: as written; ``quote``: the whole sentence; ``at``:
+    where it begins.
+    """
 
     template: Template
     subject: str
@@ -35,7 +38,9 @@ class Statement:
 
 
 class _Marked:
-    """A text with a mark for each name, so that one expression a template serves whatever the names are."""
+    """A text with a mark for each name, so that one expression a template serves whatever the names
+    are.
+    """
 
     def __init__(self, text: str, names: tuple[str, ...]) -> None:
         self._names: list[str] = []
@@ -59,7 +64,9 @@ class Reader:
         self._world = world
 
     def sentence(self, text: str) -> Statement | None:
-        """The statement that a whole text is (its last full stop may be missing); None if it is none."""
+        """The statement that a whole text is (its last full stop may be missing); None if it is
+        none.
+        """
         text = " ".join(text.split())
         for template in TEMPLATES:
             found = _whole(template).fullmatch(text)
@@ -67,7 +74,9 @@ class Reader:
                 return Statement(template, found["s"], found["o"], text, 0)
         return None
 
-    def statements(self, text: str, names: Iterable[str], templates: Iterable[Template] = TEMPLATES) -> list[Statement]:
+    def statements(
+        self, text: str, names: Iterable[str], templates: Iterable[Template] = TEMPLATES
+    ) -> list[Statement]:
         """All statements of a text about any of the names, in order."""
         marked = _marked(text, tuple(sorted(set(names), key=lambda n: (-len(n), n))))
         return sorted((s for t in templates for s in self._of(t, marked)), key=lambda s: s.at)
@@ -75,7 +84,8 @@ class Reader:
     def _of(self, template: Template, marked: "_Marked") -> Iterable[Statement]:
         for match in _among(template).finditer(marked.text):
             name = marked.plain(match.start("s"), match.end("s"))
-            what, end = marked.plain(*match.span("o")), match.end()
+            what = marked.plain(*match.span("o"))
+            end = match.end()
             if template.text.startswith("{s}") and self._part_of_longer(marked.text[: match.start()], name):
                 continue
             if template.kind == "place":
@@ -86,7 +96,9 @@ class Reader:
             yield Statement(template, name, what, marked.plain(match.start(), end), match.start())
 
     def _place(self, marked: "_Marked", start: int) -> tuple[str, int] | None:
-        """The known name that a sentence ends in, and where it ends; None where it is cut off or the name is unknown."""
+        """The known name that a sentence ends in, and where it ends; None where it is cut off or
+        the name is unknown.
+        """
         for stop in islice(_STOP.finditer(marked.text, start), _MOST_STOPS):
             what = marked.plain(start, stop.start())
             if self._world.entity(what) is not None:
@@ -94,7 +106,9 @@ class Reader:
         return None
 
     def _part_of_longer(self, before: str, name: str) -> bool:
-        """Whether the words before a name make it another entity's: "New Ashton" says nothing of Ashton."""
+        """Whether the words before a name make it another entity's: "New Ashton" says nothing of
+        Ashton.
+        """
         words = before[-200:].rpartition("\n")[2].split()[-_MOST_WORDS:]
         ends = [i for i, word in enumerate(words) if word[-1] in ".!?:" and not _INITIAL.fullmatch(word)]
         words = words[ends[-1] + 1 :] if ends else words
@@ -104,7 +118,8 @@ class Reader:
 
     def same(self, one: str, other: str) -> bool:
         """Whether two surfaces name one entity, or else are the same but for spelling."""
-        a, b = self._world.entity(one), self._world.entity(other)
+        a = self._world.entity(one)
+        b = self._world.entity(other)
         return fold(one) == fold(other) if a is None or b is None else a == b
 
     def agree(self, template: Template, one: str, other: str) -> bool:
@@ -121,7 +136,9 @@ class Reader:
 @lru_cache(maxsize=64)
 def _whole(template: Template) -> re.Pattern[str]:
     """The template as a whole text, whoever it is about."""
-    return re.compile(_filled(template, "(?P<s>.+?)", _OBJECTS.get(template.kind, _WORD)).removesuffix(r"\.") + r"\.?")
+    return re.compile(
+        _filled(template, "(?P<s>.+?)", _OBJECTS.get(template.kind, _WORD)).removesuffix(r"\.") + r"\.?"
+    )
 
 
 @lru_cache(maxsize=64)
@@ -138,7 +155,9 @@ def _marked(text: str, names: tuple[str, ...]) -> _Marked:
 
 def _any_of(names: tuple[str, ...]) -> re.Pattern[str]:
     """Any of the names, whatever white space they are written with; the longest first."""
-    return re.compile(r"(?<!\w)(?:" + "|".join(r"\s+".join(map(re.escape, name.split())) for name in names) + ")")
+    return re.compile(
+        r"(?<!\w)(?:" + "|".join(r"\s+".join(map(re.escape, name.split())) for name in names) + ")"
+    )
 
 
 def _filled(template: Template, subject: str, what: str) -> str:

@@ -1,7 +1,8 @@
-"""The world's model as a judge: claims out of an article, verdicts on claims against evidence (paper, section 4.2), grades.
+"""The world's model as a judge: claims out of an article, verdicts on claims against evidence
+(paper, section 4.2), grades.
 
-It reads what it is sent and nothing else: no planted fact is ever looked up here. The world only tells it which names are of
-one entity, as a judge who knows the language would know.
+It reads what it is sent and nothing else: no planted fact is ever looked up here. The world only
+tells it which names are of one entity, as a judge who knows the language would know.
 """
 
 import json
@@ -10,8 +11,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from llmpedia.rehearsal.world.seeded_random import dice, share
 from llmpedia.rehearsal.model.fact_reader import Reader, Statement
+from llmpedia.rehearsal.world.seeded_random import dice, share
 from llmpedia.rehearsal.world.world import World
 
 _LABELS = ("supported", "refuted", "insufficient")
@@ -36,22 +37,29 @@ class JudgeModel:
     """Answers the stages ``claims``, ``verdict`` and ``grade`` about one world."""
 
     def __init__(self, world: World) -> None:
-        self._world, self._reader = world, Reader(world)
+        self._world = world
+        self._reader = Reader(world)
 
     def claims(self, subject: str, user: str, most: int) -> str:
-        """The JSON of the first ``most`` facts that the article in a prompt states about its subject.
+        """The JSON of the first ``most`` facts that the article in a prompt states about its
+        subject.
 
         An article without any gives its first sentence: the answer must hold a claim.
         """
         text = between(user, "article")
         found = self._reader.statements(text, [subject])
-        claims = list(dict.fromkeys(s.template.text.format(s=subject, o=s.what) for s in found)) or _opening(text)
+        claims = list(dict.fromkeys(s.template.text.format(s=subject, o=s.what) for s in found)) or _opening(
+            text
+        )
         return json.dumps({"claims": claims[:most]}, ensure_ascii=False)
 
     def verdicts(self, subject: str, user: str) -> str:
         """The JSON of a verdict on each claim of a prompt."""
         evidence = between(user, "evidence")
-        verdicts = [self._verdict(subject, number, claim, evidence) for number, claim in numbered(between(user, "claims"))]
+        verdicts = [
+            self._verdict(subject, number, claim, evidence)
+            for number, claim in numbered(between(user, "claims"))
+        ]
         return json.dumps({"verdicts": verdicts}, ensure_ascii=False)
 
     def _verdict(self, subject: str, number: int, claim: str, evidence: str) -> dict[str, Any]:
@@ -79,27 +87,37 @@ class JudgeModel:
         quote = told[kept.index(what)].quote
         if self._reader.agree(claim.template, what, claim.what):
             return _Decision("supported", f'The evidence says: "{quote}"')
-        return _Decision("refuted", f'The evidence says: "{quote}"', _ERRORS.get(claim.template.kind, _PROPERTY))
+        return _Decision(
+            "refuted", f'The evidence says: "{quote}"', _ERRORS.get(claim.template.kind, _PROPERTY)
+        )
 
     def grade(self, user: str) -> str:
         """The JSON of a decision on each account of a prompt, and of what contradicts them.
 
-        An account is covered where its text stands in the response, or else all figures that no other account has. Another
-        figure of as many digits, in the response alone, contradicts.
+        An account is covered where its text stands in the response, or else all figures that no
+        other account has. Another figure of as many digits, in the response alone, contradicts.
         """
-        response, question = between(user, "response"), user.partition("\n")[0]
+        response = between(user, "response")
+        question = user.partition("\n")[0]
         accounts = dict(numbered(between(user, "accounts")))
         told = {number: _figures(text) for number, text in accounts.items()}
-        keys = {n: {f for f in own if sum(f in other for other in told.values()) == 1} for n, own in told.items()}
+        keys = {
+            n: {f for f in own if sum(f in other for other in told.values()) == 1} for n, own in told.items()
+        }
         given = _figures(response)
         decisions = {}
         for number, account in accounts.items():
             there = _stands_in(account, response) or (bool(keys[number]) and keys[number] <= set(given))
             decided = there != self._slips("grade slip", question, account, response)
-            decisions[str(number)] = {"evidence": "It says so." if decided else "It does not say so.", "covered": decided}
+            decisions[str(number)] = {
+                "evidence": "It says so." if decided else "It does not say so.",
+                "covered": decided,
+            }
         digits = {len(f) for own in keys.values() for f in own}
         known = {*_figures(question), *(f for own in told.values() for f in own)}
-        strange = [{"value": f, "why": "No account gives it."} for f in given if f not in known and len(f) in digits]
+        strange = [
+            {"value": f, "why": "No account gives it."} for f in given if f not in known and len(f) in digits
+        ]
         return json.dumps({"accounts": decisions, "contradictions": strange}, ensure_ascii=False)
 
     def _slips(self, *decision: object) -> bool:
@@ -134,7 +152,9 @@ def _figures(text: str) -> list[str]:
 
 
 def _stands_in(part: str, text: str) -> bool:
-    """Whether a text holds another as whole words and figures, whatever the case and the white space."""
+    """Whether a text holds another as whole words and figures, whatever the case and the white
+    space.
+    """
     part, text = (" ".join(t.casefold().split()) for t in (part, text))
     return re.search(rf"(?<!\w)(?<!\d[.,]){re.escape(part)}(?!\w|[.,]\d)", text) is not None
 

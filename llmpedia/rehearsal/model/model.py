@@ -1,7 +1,8 @@
 """The world's model: a chat request in, the answer's text out; a pure function of both.
 
-It knows a stage by the name of the schema that comes with it, or else by the words of the prompt, as a real model would; an
-extra turn that rejects an answer sends it back to the real question. What it does not know it answers with "Yes".
+It knows a stage by the name of the schema that comes with it, or else by the words of the prompt,
+as a real model would; an extra turn that rejects an answer sends it back to the real question. What
+it does not know it answers with "Yes".
 """
 
 import json
@@ -10,18 +11,27 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from llmpedia.rehearsal.world import prose
-from llmpedia.rehearsal.model import prose_other
-from llmpedia.rehearsal.model import recall
-from llmpedia.rehearsal.world.seeded_random import dice, share
+from llmpedia.rehearsal.model import prose_other, recall
 from llmpedia.rehearsal.model.judge import JudgeModel
-from llmpedia.rehearsal.world.model_profiles import THINKING, Mind, Minds, OtherMind
-from llmpedia.rehearsal.planted.questions import understood
-from llmpedia.rehearsal.model.probe_model import PROBE_STAGES, ProbeModel
 from llmpedia.rehearsal.model.persona_framing import framed, stance_of, turned
+from llmpedia.rehearsal.model.probe_model import PROBE_STAGES, ProbeModel
+from llmpedia.rehearsal.planted.questions import understood
+from llmpedia.rehearsal.world import prose
+from llmpedia.rehearsal.world.model_profiles import THINKING, Mind, Minds, OtherMind
+from llmpedia.rehearsal.world.seeded_random import dice, share
 from llmpedia.rehearsal.world.world import World
 
-STAGES = ("self_grounding", "outline", "article", "ner", "arbitration", "claims", "verdict", "grade", *PROBE_STAGES)
+STAGES = (
+    "self_grounding",
+    "outline",
+    "article",
+    "ner",
+    "arbitration",
+    "claims",
+    "verdict",
+    "grade",
+    *PROBE_STAGES,
+)
 _REJECTED = "That answer cannot be used"
 _SUBJECT = re.compile(r"^Subject: (.*)$", re.M)
 _ROOT = re.compile(r"^Root topic: (.*)$", re.M)
@@ -51,7 +61,9 @@ _OPTION = re.compile(r"([A-Z]\d*): (.*)")
 
 @dataclass(frozen=True)
 class Asked:
-    """A question, taken apart. ``stage``: one of ``STAGES``, or ``other``. ``thinks``: an answer comes after a thought."""
+    """A question, taken apart. ``stage``: one of ``STAGES``, or ``other``. ``thinks``: an answer
+    comes after a thought.
+    """
 
     stage: str
     system: str
@@ -63,7 +75,9 @@ class Asked:
 
 def asked(body: dict[str, Any]) -> Asked:
     """What a chat request asks."""
-    messages = [m for m in body.get("messages") or [] if isinstance(m, dict) and isinstance(m.get("content"), str)]
+    messages = [
+        m for m in body.get("messages") or [] if isinstance(m, dict) and isinstance(m.get("content"), str)
+    ]
     system = "\n".join(m["content"] for m in messages if m.get("role") == "system")
     form = (body.get("response_format") or {}).get("json_schema") or {}
     model = str(body.get("model"))
@@ -79,9 +93,15 @@ def asked(body: dict[str, Any]) -> Asked:
 
 
 def _thinks(body: dict[str, Any], model: str) -> bool:
-    """Whether a thought is to come before an answer: as the request's chat template is told, or else by effort and name."""
+    """Whether a thought is to come before an answer: as the request's chat template is told, or
+    else by effort and name.
+    """
     told = (body.get("chat_template_kwargs") or {}).get("enable_thinking")
-    return bool(told) if told is not None else body.get("reasoning_effort") not in (None, "none") or model.endswith(THINKING)
+    return (
+        bool(told)
+        if told is not None
+        else body.get("reasoning_effort") not in (None, "none") or model.endswith(THINKING)
+    )
 
 
 def _stage_by_words(system: str, user: str) -> str:
@@ -113,7 +133,9 @@ class Model:
 
     @world.setter
     def world(self, world: World) -> None:
-        self._world, self._judge, self._probe = world, JudgeModel(world), ProbeModel(world)
+        self._world = world
+        self._judge = JudgeModel(world)
+        self._probe = ProbeModel(world)
         self._minds = Minds(world)
 
     def answer(self, body: dict[str, Any]) -> tuple[str, str]:
@@ -149,7 +171,9 @@ class Model:
         return answers[q.stage]() if q.stage in answers else self._article(name, q)
 
     def _article(self, subject: str, q: Asked) -> str:
-        mind, headings, calibrated = self._minds.of(q.model), _headings(q.user), "(0.97)" in q.system or "(score)" in q.system
+        mind = self._minds.of(q.model)
+        headings = _headings(q.user)
+        calibrated = "(0.97)" in q.system or "(score)" in q.system
         if isinstance(mind, OtherMind):
             text = prose_other.article(mind, subject, headings, calibrated)
         else:
@@ -163,7 +187,8 @@ class Model:
         least = bounds.get("minItems") or (int(words.group(1)) if words else 4)
         most = bounds.get("maxItems") or (int(words.group(2)) if words else 6)
         root = _ROOT.search(q.user)
-        topic, mind = root.group(1) if root else None, self._minds.of(q.model)
+        topic = root.group(1) if root else None
+        mind = self._minds.of(q.model)
         if isinstance(mind, OtherMind):
             sections = prose_other.outline(mind, subject, least, most, topic)
         else:
@@ -178,22 +203,32 @@ class Model:
         calibrated = '"confidence"' in q.system
         decisions = {p: self._decision(subject, p, calibrated) for p in phrases}
         if '{"phrases": [' in q.system:
-            rows = [{"phrase": p, **(d if isinstance(d, dict) else {"is_ne": d})} for p, d in decisions.items()]
+            rows = [
+                {"phrase": p, **(d if isinstance(d, dict) else {"is_ne": d})} for p, d in decisions.items()
+            ]
             return json.dumps({"phrases": rows}, ensure_ascii=False)
         return json.dumps(decisions, ensure_ascii=False)
 
     def _decision(self, subject: str, phrase: str, calibrated: bool) -> bool | dict[str, Any]:
         settings = self.world.settings
         named = self.world.deserves(subject, phrase)
-        if settings.faults.ner_mistakes and share(settings.seed, "slip", subject, phrase) < settings.faults.ner_mistakes:
+        if (
+            settings.faults.ner_mistakes
+            and share(settings.seed, "slip", subject, phrase) < settings.faults.ner_mistakes
+        ):
             named = not named
         if not calibrated:
             return named
-        return {"is_ne": named, "confidence": round(0.8 + 0.19 * share(settings.seed, "sure", subject, phrase), 2)}
+        return {
+            "is_ne": named,
+            "confidence": round(0.8 + 0.19 * share(settings.seed, "sure", subject, phrase), 2),
+        }
 
     def _arbitrate(self, user: str, mind: Mind) -> str:
         candidate, _, known = user.removeprefix("Candidate: ").partition("\nKnown:\n")
-        options = [(m.group(1), self.meant(m.group(2), mind)) for m in map(_OPTION.match, known.split("\n")) if m]
+        options = [
+            (m.group(1), self.meant(m.group(2), mind)) for m in map(_OPTION.match, known.split("\n")) if m
+        ]
         own = self.meant(candidate, mind)
         right = next((letter for letter, entity in options if entity is not None and entity == own), "none")
         settings = self.world.settings
@@ -204,13 +239,16 @@ class Model:
         return json.dumps({"duplicate_of": right})
 
     def meant(self, context: str, mind: Mind | None = None) -> int | None:
-        """The entity that a line of context speaks of: "NAME. Named in the article on PARENT ..." or "NAME. NAME is ...".
+        """The entity that a line of context speaks of: "NAME. Named in the article on PARENT ..."
+        or "NAME. NAME is ...".
 
         ``mind``: of the model that wrote the parent's article, if not ``rehearsal``.
         """
         name, named_in, rest = context.partition(_NAMED_IN)
         if named_in and "\n" not in name and self.world.senses(name):
-            return (mind or self._minds.of("")).sense(name, self._parent(rest) if len(self.world.senses(name)) > 1 else None)
+            return (mind or self._minds.of("")).sense(
+                name, self._parent(rest) if len(self.world.senses(name)) > 1 else None
+            )
         name = context.partition(_STARTING)[0]
         if name != context:
             return self.world.entity(name)
@@ -222,7 +260,9 @@ class Model:
         return self.world.entity(context.partition(". ")[0])
 
     def _parent(self, rest: str) -> str:
-        """The parent's name out of "PARENT (lead): sentence" or "PARENT: sentence", where names hold either sign."""
+        """The parent's name out of "PARENT (lead): sentence" or "PARENT: sentence", where names
+        hold either sign.
+        """
         cuts = sorted({m.start() for m in _PARENT_ENDS.finditer(rest)})
         begun = (rest[:c] for c in cuts if rest.startswith(rest[:c], c + 2))
         known = (rest[:c] for c in cuts if self.world.entity(rest[:c]) is not None)

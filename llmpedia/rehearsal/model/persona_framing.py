@@ -1,7 +1,8 @@
-"""What a persona does to a text of the world in topic mode: words of framing dimensions come in, and a heading or two.
+"""What a persona does to a text of the world in topic mode: words of framing dimensions come in,
+and a heading or two.
 
-Links and facts are the same under every persona. The words are such as only one dimension counts, so that what is planted in one
-shows in no other.
+Links and facts are the same under every persona. The words are such as only one dimension counts,
+so that what is planted in one shows in no other.
 """
 
 import random
@@ -14,14 +15,15 @@ from typing import TypeVar
 from llmpedia.analysis.personas.framing import Words, load_lexicons
 from llmpedia.prompts import personas
 from llmpedia.rehearsal.planted.disagreements import one
-from llmpedia.rehearsal.world.seeded_random import dice
 from llmpedia.rehearsal.settings import WorldSettings
+from llmpedia.rehearsal.world.seeded_random import dice
 
 _ROOT_TOPIC = re.compile(r"\broot\s+topic\s+(.+?)\.\s+Editorial stance:", re.S | re.I)
 T = TypeVar("T")
 _WORD = re.compile(r"[a-z]+")
-# How sentences of articles end, and how a persona ends them: with a word of any kind, in as many words as before, so that what is
-# planted in one dimension lowers no other. Neither way of ending has a word of a lexicon of its own.
+# How sentences of articles end, and how a persona ends them: with a word of any kind, in as many
+# words as before, so that what is planted in one dimension lowers no other. Neither way of ending
+# has a word of a lexicon of its own.
 _ENDS = {
     "grew closer than most contemporaries had expected.": 'grew under the name of "{0}" itself.',
     "than to any other name of the period.": 'than to "{0}" or to any other name.',
@@ -48,7 +50,9 @@ _TURNED = 0.25  # of headings that a persona replaces with its own
 
 @dataclass(frozen=True)
 class Stance:
-    """What a request asks an article to be written as. ``rates``: dimension -> words of it per 1,000 words."""
+    """What a request asks an article to be written as. ``rates``: dimension -> words of it per
+    1,000 words.
+    """
 
     persona: str
     topic: str
@@ -56,7 +60,9 @@ class Stance:
 
 
 def stance_of(settings: WorldSettings, system: str) -> Stance | None:
-    """The stance that a system turn sets; None where nothing is planted under it: in general mode, or on a calm topic."""
+    """The stance that a system turn sets; None where nothing is planted under it: in general mode,
+    or on a calm topic.
+    """
     found = _ROOT_TOPIC.search(system)
     if found is None:
         return None
@@ -68,22 +74,32 @@ def stance_of(settings: WorldSettings, system: str) -> Stance | None:
 
 
 def framed(settings: WorldSettings, wikitext: str, stance: Stance, model: str, subject: str) -> str:
-    """An article with the words of a stance at the ends of its sentences; fewer than planned where too few can end so."""
+    """An article with the words of a stance at the ends of its sentences; fewer than planned where
+    too few can end so.
+    """
     rng = dice(settings.seed, "framing", model, stance.persona, stance.topic, subject)
-    length, words = len(Words.of(wikitext).tokens), list[str]()
+    length = len(Words.of(wikitext).tokens)
+    words = list[str]()
     for dimension, rate in sorted(stance.rates.items()):
         words += [one(planted_words(dimension), rng) for _ in range(int(rate * length / 1000 + rng.random()))]
     ends = list(_END.finditer(wikitext))
-    chosen = sorted(zip(_mixed(ends, rng), _mixed(words, rng), strict=False), key=lambda pair: pair[0].start())
-    out, at = [], 0
+    chosen = sorted(
+        zip(_mixed(ends, rng), _mixed(words, rng), strict=False), key=lambda pair: pair[0].start()
+    )
+    out = []
+    at = 0
     for end, word in chosen:
         out += [wikitext[at : end.start()], _ENDS[end.group()].format(word)]
         at = end.end()
     return "".join([*out, wikitext[at:]])
 
 
-def turned(settings: WorldSettings, headings: list[str], stance: Stance, model: str, subject: str) -> list[str]:
-    """An outline in which some headings are the persona's own; the one that names the root topic stays."""
+def turned(
+    settings: WorldSettings, headings: list[str], stance: Stance, model: str, subject: str
+) -> list[str]:
+    """An outline in which some headings are the persona's own; the one that names the root topic
+    stays.
+    """
     rng = dice(settings.seed, "turned", model, stance.persona, stance.topic, subject)
     own = _mixed(list(_HEADINGS.get(stance.persona, ())), rng)
     return [own.pop() if own and rng.random() < _TURNED and stance.topic not in h else h for h in headings]

@@ -1,6 +1,8 @@
-"""The world's model at the stages of a probe's build: it labels, compares, asks and checks by what it reads in the texts sent.
+"""The world's model at the stages of a probe's build: it labels, compares, asks and checks by what
+it reads in the texts sent.
 
-No planted fact is looked up here. What it cannot read it says so: no value, ``keep`` false, not supported, little confidence.
+No planted fact is looked up here. What it cannot read it says so: no value, ``keep`` false, not
+supported, little confidence.
 """
 
 import json
@@ -9,22 +11,26 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from llmpedia.rehearsal.world.seeded_random import share
 from llmpedia.rehearsal.model.judge import between, numbered
-from llmpedia.rehearsal.world.names import fold
+from llmpedia.rehearsal.model.web_agent import next_action, statements_for
+from llmpedia.rehearsal.planted.document_reader import About, Read, Stated, compatible, plainness, read
 from llmpedia.rehearsal.planted.kinds import ATTRIBUTES, kinds
 from llmpedia.rehearsal.planted.questions import Question, clue_question, named_question, understood
-from llmpedia.rehearsal.planted.document_reader import About, Read, Stated, compatible, plainness, read
-from llmpedia.rehearsal.model.web_agent import next_action, statements_for
+from llmpedia.rehearsal.world.names import fold
+from llmpedia.rehearsal.world.seeded_random import share
 from llmpedia.rehearsal.world.world import World
 
 PROBE_STAGES = ("knowledge_point", "relation", "questions", "read_check", "web_check", "closed_book")
 _SENTENCE = re.compile(r"^\[(\d+)\] (.*)$", re.M)
 _DOCUMENT = re.compile(r"<document (\d+)(?:, account (\d+))?>\n(.*?)\n</document>", re.S)
 _SIDES = re.compile(r"<document a>\n(.*?)\n</document>\n<document b>\n(.*)\n</document>", re.S)
-_LINE = {key: re.compile(rf"^{key}: (.*)$", re.M) for key in ("Subject", "Attribute", "Question", "Second question")}
+_LINE = {
+    key: re.compile(rf"^{key}: (.*)$", re.M)
+    for key in ("Subject", "Attribute", "Question", "Second question")
+}
 _OPEN = "(open)"
-_SURE, _UNSURE = 0.95, 0.3
+_SURE = 0.95
+_UNSURE = 0.3
 _ANY_PATH = "Reference and General Information > General Reference and Documentation > Encyclopedic Summaries"
 
 
@@ -56,14 +62,17 @@ class ProbeModel:
         return json.dumps(answer, ensure_ascii=False)
 
     def _label(self, user: str, schema: dict[str, Any]) -> dict[str, Any]:
-        """The knowledge point by the noun of the subject; its evidence is the sentence that states something."""
+        """The knowledge point by the noun of the subject; its evidence is the sentence that states
+        something.
+        """
         lines = {int(m.group(1)): m.group(2) for m in _SENTENCE.finditer(between(user, "document"))}
         found = read(" ".join(lines.values()))
         paths = schema.get("properties", {}).get("path", {}).get("enum") or sorted(_paths().values())
         if found is None:
             path = _ANY_PATH if _ANY_PATH in paths else paths[0]
             return {"path": path, "confidence": _UNSURE, "first": 0, "last": 0}
-        seed, faults = self._world.settings.seed, self._world.settings.faults
+        seed = self._world.settings.seed
+        faults = self._world.settings.faults
         path = _paths()[found.about.noun]
         if faults.label_mistakes and share(seed, "label slip", user) < faults.label_mistakes:
             path = paths[int(share(seed, "other label", user) * len(paths))]
@@ -81,7 +90,9 @@ class ProbeModel:
         wanted = _wanted(_line(user, "Attribute"))
         one, other = _matched(a, b, wanted)
         if one is None or other is None or one.slot.name != other.slot.name:
-            return _relation(a.about.name, wanted or "", one, other, (_meant(user, a, b), False, False, False))
+            return _relation(
+                a.about.name, wanted or "", one, other, (_meant(user, a, b), False, False, False)
+            )
         same = compatible(one.slot.value, one.value, other.value)
         context = one.context == other.context
         if self._slips("relation slip", *texts):
@@ -91,7 +102,10 @@ class ProbeModel:
 
     def _slips(self, *decision: object) -> bool:
         faults = self._world.settings.faults
-        return bool(faults.relation_mistakes) and share(self._world.settings.seed, *decision) < faults.relation_mistakes
+        return (
+            bool(faults.relation_mistakes)
+            and share(self._world.settings.seed, *decision) < faults.relation_mistakes
+        )
 
 
 def _paths() -> dict[str, str]:
@@ -105,14 +119,18 @@ def _line(user: str, key: str) -> str:
 
 
 def _wanted(attribute: str) -> str | None:
-    """The attribute that a prompt names, as it is called here; None: any. A strange one stays as it is."""
+    """The attribute that a prompt names, as it is called here; None: any. A strange one stays as it
+    is.
+    """
     if not attribute or attribute == _OPEN:
         return None
     return next((name for name, said in ATTRIBUTES.items() if attribute in (said, name)), attribute)
 
 
 def _matched(a: Read, b: Read, wanted: str | None) -> tuple[Stated | None, Stated | None]:
-    """What both state of one attribute, in the same context if there is such; else what either states of the one wanted."""
+    """What both state of one attribute, in the same context if there is such; else what either
+    states of the one wanted.
+    """
     ones, others = ([s for s in side.stated if wanted in (None, s.slot.name)] for side in (a, b))
     both = [(one, other) for one in ones for other in others if one.slot.name == other.slot.name]
     both.sort(key=lambda pair: pair[0].context != pair[1].context)
@@ -123,16 +141,25 @@ def _matched(a: Read, b: Read, wanted: str | None) -> tuple[Stated | None, State
 
 def _meant(user: str, a: Read, b: Read) -> bool:
     """Whether both documents are on one subject, and that is the one a prompt names."""
-    named, own = fold(_line(user, "Subject")), fold(a.about.name)
+    named = fold(_line(user, "Subject"))
+    own = fold(a.about.name)
     return a.about.same(b.about) and (named in own or own in named)
 
 
-def _relation(subject: str, attribute: str, a: Stated | None, b: Stated | None, decisions: tuple[bool, ...]) -> dict[str, Any]:
+def _relation(
+    subject: str, attribute: str, a: Stated | None, b: Stated | None, decisions: tuple[bool, ...]
+) -> dict[str, Any]:
     names = ("same_subject", "same_attribute", "same_context", "values_compatible")
     told = {f"value_{side}": "" if s is None else s.value for side, s in (("a", a), ("b", b))}
     told |= {f"span_{side}": "" if s is None else s.sentence for side, s in (("a", a), ("b", b))}
     label = "none" if not all(decisions[:3]) else "support" if decisions[3] else "conflict"
-    return {"subject": subject, "attribute": attribute, **told, **dict(zip(names, decisions, strict=True)), "relation": label}
+    return {
+        "subject": subject,
+        "attribute": attribute,
+        **told,
+        **dict(zip(names, decisions, strict=True)),
+        "relation": label,
+    }
 
 
 def _documents(user: str) -> list[_Shown]:
@@ -142,12 +169,16 @@ def _documents(user: str) -> list[_Shown]:
 
 def _write(user: str) -> dict[str, Any]:
     """Two questions on what the documents state, or why there are none."""
-    shown, wanted = _documents(user), _wanted(_line(user, "Attribute"))
+    shown = _documents(user)
+    wanted = _wanted(_line(user, "Attribute"))
     accounts = dict(_accounts(user))
     told: dict[int, list[tuple[_Shown, Stated]]] = {number: [] for number in accounts}
     for document in shown:
         for stated in document.read.stated if document.read else ():
-            if wanted in (None, stated.slot.name, fold(ATTRIBUTES[stated.slot.name])) and document.account in told:
+            if (
+                wanted in (None, stated.slot.name, fold(ATTRIBUTES[stated.slot.name]))
+                and document.account in told
+            ):
                 told[document.account].append((document, stated))
     why = _unfit(told, shown)
     if why is not None:
@@ -156,8 +187,11 @@ def _write(user: str) -> dict[str, Any]:
     abouts = [d.read.about for rows in told.values() for d, _ in rows if d.read]
     about = next((a for a in abouts if a.mark), abouts[0])
     if about.mark is None:
-        return _rejected("nothing in the documents describes the subject well enough for a question without its name")
-    slot, context = first[1].slot, first[1].context
+        return _rejected(
+            "nothing in the documents describes the subject well enough for a question without its name"
+        )
+    slot = first[1].slot
+    context = first[1].context
     answers = [_answer(rows) for rows in told.values()]
     return {
         "keep": True,
@@ -165,7 +199,9 @@ def _write(user: str) -> dict[str, Any]:
         "named_entity": named_question(about, slot, context),
         "clue_based": clue_question(about, slot, context),
         "answers": answers,
-        "preferred_answer": max(zip(told.values(), answers, strict=True), key=lambda pair: len(pair[0]))[1]["value"],
+        "preferred_answer": max(zip(told.values(), answers, strict=True), key=lambda pair: len(pair[0]))[1][
+            "value"
+        ],
     }
 
 
@@ -201,16 +237,31 @@ def _answer(rows: list[tuple[_Shown, Stated]]) -> dict[str, Any]:
 
 
 def _rejected(why: str) -> dict[str, Any]:
-    return {"keep": False, "reason": why, "named_entity": "", "clue_based": "", "answers": [], "preferred_answer": ""}
+    return {
+        "keep": False,
+        "reason": why,
+        "named_entity": "",
+        "clue_based": "",
+        "answers": [],
+        "preferred_answer": "",
+    }
 
 
 def _check(user: str) -> dict[str, Any]:
-    """For each account the document and the sentence that state it, and whether both questions ask for that."""
-    named, clue = understood(_line(user, "Question")), understood(_line(user, "Second question"))
+    """For each account the document and the sentence that state it, and whether both questions ask
+    for that.
+    """
+    named = understood(_line(user, "Question"))
+    clue = understood(_line(user, "Second question"))
     documents = _documents(user)
     proofs = {str(n): _proof(account, named, documents) for n, account in numbered(between(user, "accounts"))}
     abouts = [d.read.about for d in documents if d.read]
-    fit = named is not None and clue is not None and named.same_fact(clue) and any(_fits(a, named, clue) for a in abouts)
+    fit = (
+        named is not None
+        and clue is not None
+        and named.same_fact(clue)
+        and any(_fits(a, named, clue) for a in abouts)
+    )
     return {
         "accounts": proofs,
         "questions_fit": fit,

@@ -1,10 +1,11 @@
-"""What a model with a mind of its own writes: other links and facts, words, headings and lengths, and infoboxes."""
+"""What a model with a mind of its own writes: other links and facts, words, headings and lengths,
+and infoboxes.
+"""
 
-from llmpedia.rehearsal.world import lexicon
-from llmpedia.rehearsal.world import prose
 from llmpedia.rehearsal.planted.disagreements import one
-from llmpedia.rehearsal.world.seeded_random import dice, share
+from llmpedia.rehearsal.world import lexicon, prose
 from llmpedia.rehearsal.world.model_profiles import OtherMind
+from llmpedia.rehearsal.world.seeded_random import dice, share
 
 _OWN_TEMPLATES = 0.5  # of all sentences of a kind that one model uses
 _OWN_HEADINGS = 0.7  # of all headings that one model uses
@@ -44,13 +45,21 @@ _REMARKS = (
     "Plans for more were drawn up and put aside again.",
     "In the end the simplest of all ways was taken.",
 )
-_BOX = ("origin", "associated with", "part of", "known for")  # rows that hold the links of an infobox, one to three each
+_BOX = (
+    "origin",
+    "associated with",
+    "part of",
+    "known for",
+)  # rows that hold the links of an infobox, one to three each
 _BOXED = {1: ("{0}",), 2: ("{0} and {1}",), 3: ("{0}, {1} and {2}",)}
 
 
 def article(mind: OtherMind, subject: str, headings: list[str], calibrated: bool) -> str:
-    """Wikitext: an infobox here and there, a bold title and a lead, then the headings in order; all its links and facts."""
-    world, seed = mind.world, mind.world.settings.seed
+    """Wikitext: an infobox here and there, a bold title and a lead, then the headings in order; all
+    its links and facts.
+    """
+    world = mind.world
+    seed = mind.world.settings.seed
     own = world.entity(subject)
     rng = dice(seed, "prose", mind.model, subject)
     noun = "subject" if own is None else world.noun(own)
@@ -83,7 +92,9 @@ def _templates(mind: OtherMind) -> dict[int, tuple[str, ...]]:
 
 
 def outline(mind: OtherMind, subject: str, least: int, most: int, root: str | None) -> list[str]:
-    """Between ``least`` and ``most`` headings that this model uses; one names the root topic if there is one."""
+    """Between ``least`` and ``most`` headings that this model uses; one names the root topic if
+    there is one.
+    """
     pool = [*prose.heading_pool(mind.world, subject), *lexicon.MORE_HEADINGS]
     own = [h for h in pool if share("heading", mind.model, h) < _OWN_HEADINGS]
     rng = dice(mind.world.settings.seed, "outline", mind.model, subject)

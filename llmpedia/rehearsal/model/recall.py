@@ -1,16 +1,18 @@
-"""What a model of the world remembers of planted disagreements when nothing but the question is sent.
+"""What a model of the world remembers of planted disagreements when nothing but the question is
+sent.
 
-Which accounts it recalls is drawn by its name, the fact and, now and then, the formulation. The words hold no figure but those of
-the values: a judge takes another one of as many digits for a contradiction.
+Which accounts it recalls is drawn by its name, the fact and, now and then, the formulation. The
+words hold no figure but those of the values: a judge takes another one of as many digits for a
+contradiction.
 """
 
 from dataclasses import dataclass
 from typing import Literal
 
 from llmpedia.rehearsal.planted.disagreements import PlantedFact, one, planted
-from llmpedia.rehearsal.world.seeded_random import dice, share
-from llmpedia.rehearsal.world.names import fold
 from llmpedia.rehearsal.planted.questions import Question, understood
+from llmpedia.rehearsal.world.names import fold
+from llmpedia.rehearsal.world.seeded_random import dice, share
 from llmpedia.rehearsal.world.world import World
 
 Drawn = Literal["complete", "partial", "failed"]
@@ -19,15 +21,23 @@ _MAJORITY = 0.75  # of partial answers that give the account of the majority
 _INVENTED = 0.5  # of failed answers that give a value, which no document has
 _UNKNOWN = ("I do not know.", "I do not remember this.", "This is not something that I can recall.")
 _ONE = ("It is {0}.", "The answer is {0}.", "As far as I remember, {0}.")
-_SEVERAL = ("Sources differ: {0}.", "Reliable sources disagree on this and give {0}.", "There are several accounts: {0}.")
+_SEVERAL = (
+    "Sources differ: {0}.",
+    "Reliable sources disagree on this and give {0}.",
+    "There are several accounts: {0}.",
+)
 _THOUGHT = "The question is about {0}. Whatever comes to mind is weighed before an answer is given."
-# Of a model that the settings do not name: the complete share, and the part of the rest that is partial, from and by how much.
-_COMPLETE, _PARTIAL = (0.05, 0.55), (0.2, 0.5)
+# Of a model that the settings do not name: the complete share, and the part of the rest that is
+# partial, from and by how much.
+_COMPLETE = (0.05, 0.55)
+_PARTIAL = (0.2, 0.5)
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What a model says to a question. ``accounts``: places of the accounts it gives; ``invented``: a value that none is."""
+    """What a model says to a question. ``accounts``: places of the accounts it gives; ``invented``:
+    a value that none is.
+    """
 
     fact: PlantedFact | None
     drawn: Drawn

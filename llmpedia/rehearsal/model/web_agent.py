@@ -1,16 +1,17 @@
-"""The world's model as the agent that looks for web pages on the accounts of a question: one action from what the log shows.
+"""The world's model as the agent that looks for web pages on the accounts of a question: one action
+from what the log shows.
 
-It searches for the subject by name, reads the results that seem to be on it until each account has a sentence that states it, and
-then says what it found.
+It searches for the subject by name, reads the results that seem to be on it until each account has
+a sentence that states it, and then says what it found.
 """
 
 import re
 from typing import Any
 
 from llmpedia.rehearsal.model.judge import between, numbered
-from llmpedia.rehearsal.world.names import fold
-from llmpedia.rehearsal.planted.questions import Question, understood
 from llmpedia.rehearsal.planted.document_reader import Read, Stated, compatible, read
+from llmpedia.rehearsal.planted.questions import Question, understood
+from llmpedia.rehearsal.world.names import fold
 
 _LEFT = re.compile(r"^Searches left: (\d+)\. Pages left: (\d+)\. Steps left: (\d+)\.", re.M)
 _QUESTION = re.compile(r"^Question: (.*)$", re.M)
@@ -36,7 +37,8 @@ def statements_for(question: Question | None, found: Read | None) -> list[Stated
 
 def next_action(user: str) -> dict[str, Any]:
     """What to do next, by the user turn of the stage."""
-    asked, log = _QUESTION.search(user), between(user, "log")
+    asked = _QUESTION.search(user)
+    log = between(user, "log")
     question = understood(asked.group(1)) if asked else None
     accounts = numbered(between(user, "accounts"))
     searches, pages = _left(user)
@@ -72,13 +74,21 @@ def _results(log: str) -> list[tuple[str, str, str]]:
 
 
 def _worth_reading(question: Question | None, log: str) -> list[str]:
-    """Addresses not read yet; those under another title or whose snippet introduces somebody else are left out."""
+    """Addresses not read yet; those under another title or whose snippet introduces somebody else
+    are left out.
+    """
     if question is None or question.name is None:
         return []
     done = {m.group(1) for m in _PAGE.finditer(log)} | set(_REFUSED.findall(log))
-    titled = [(url, read(snippet)) for url, title, snippet in _results(log) if fold(question.name) in fold(title)]
+    titled = [
+        (url, read(snippet)) for url, title, snippet in _results(log) if fold(question.name) in fold(title)
+    ]
     own = (question.noun, question.region)
-    return [url for url, found in titled if url not in done and (found is None or (found.about.noun, found.about.region) == own)]
+    return [
+        url
+        for url, found in titled
+        if url not in done and (found is None or (found.about.noun, found.about.region) == own)
+    ]
 
 
 def _quotes(question: Question | None, accounts: list[tuple[int, str]], log: str) -> dict[int, Quote]:

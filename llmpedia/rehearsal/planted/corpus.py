@@ -1,6 +1,8 @@
-"""The documents that planted facts are told in, and what is true of each: a corpus for ``llmpedia probe build``.
+"""The documents that planted facts are told in, and what is true of each: a corpus for ``llmpedia
+probe build``.
 
-``llmpedia rehearse corpus --out DIR`` writes them as ``DIR/documents.jsonl.gz``, a document a line under ``url`` and ``text``.
+``llmpedia rehearse corpus --out DIR`` writes them as ``DIR/documents.jsonl.gz``, a document a line
+under ``url`` and ``text``.
 """
 
 import gzip
@@ -13,22 +15,33 @@ from pathlib import Path
 from typing import Literal
 
 from llmpedia.rehearsal.planted import words
-from llmpedia.rehearsal.planted.disagreements import PlantedFact, Subject, Subjects, new_value, one, planted, some
-from llmpedia.rehearsal.world.seeded_random import dice, share
+from llmpedia.rehearsal.planted.disagreements import (
+    PlantedFact,
+    Subject,
+    Subjects,
+    new_value,
+    one,
+    planted,
+    some,
+)
 from llmpedia.rehearsal.planted.kinds import Slot
+from llmpedia.rehearsal.world.seeded_random import dice, share
 from llmpedia.rehearsal.world.world import World
 
 Role = Literal["account", "agreeing", "compatible", "context", "trap", "noise"]
 Relation = Literal["support", "conflict", "none"]
 FILE = "documents.jsonl.gz"
-_FEWEST, _MOST = 4, 7  # sentences beside the lead, the mark and the fact
+# sentences beside the lead, the mark and the fact
+_FEWEST = 4
+_MOST = 7
 _TELLING = frozenset({"account", "agreeing", "compatible"})
 _WITH_A_FACT = 0.5  # of the documents of noise: a fact that no other document is about
 
 
 @dataclass(frozen=True, slots=True)
 class PlantedDocument:
-    """A document. ``fact``: number of the planted fact it bears on; ``account``: place of the account that it gives.
+    """A document. ``fact``: number of the planted fact it bears on; ``account``: place of the
+    account that it gives.
 
     ``copy_of``: address of the document that it repeats all but verbatim.
     """
@@ -61,14 +74,18 @@ def truth(world: World) -> dict[str, PlantedDocument]:
 @lru_cache(maxsize=4)
 def planted_documents(world: World) -> tuple[PlantedDocument, ...]:
     """All documents, shuffled. Their addresses have different hosts."""
-    seed, made = world.settings.seed, list[PlantedDocument]()
+    seed = world.settings.seed
+    made = list[PlantedDocument]()
     for fact in planted(world):
         for role, account, subject, sentence in _told(fact, seed):
             text = _text(subject, sentence, dice(seed, "document", len(made)))
             made.append(PlantedDocument(_url(subject, len(made)), text, role, fact.number, account))
     made += _noise(world, len(made))
     for original in tuple(made):
-        if original.role in _TELLING and share(seed, "copied", original.url) < world.settings.disagreements.near_copies:
+        if (
+            original.role in _TELLING
+            and share(seed, "copied", original.url) < world.settings.disagreements.near_copies
+        ):
             made.append(_copy(original, seed, len(made)))
     return tuple(sorted(made, key=lambda d: share(seed, "order", d.url)))
 
@@ -90,7 +107,9 @@ def _told(fact: PlantedFact, seed: int) -> Iterator[tuple[Role, int | None, Subj
     """Role, account, subject and the telling sentence of each document on a fact."""
     rng = dice(seed, "told", fact.number)
     role: Role = "account" if fact.disputed else "agreeing"
-    subject, slot, context = fact.subject, fact.slot, fact.context
+    subject = fact.subject
+    slot = fact.slot
+    context = fact.context
     for place, account in enumerate(fact.accounts):
         for _ in range(account.documents):
             yield role, place, subject, statement(slot, subject.name, account.value, context, rng)
@@ -123,7 +142,9 @@ def remark(subject: Subject, rng: random.Random) -> str:
 
 def _text(subject: Subject, sentence: str | None, rng: random.Random) -> str:
     count = _FEWEST + int(rng.random() * (_MOST - _FEWEST + 1))
-    fillers = [_filler(template, subject, rng) for template in some(words.FILLERS, count + (sentence is None), rng)]
+    fillers = [
+        _filler(template, subject, rng) for template in some(words.FILLERS, count + (sentence is None), rng)
+    ]
     body = [remark(subject, rng), *fillers, *([sentence] if sentence else [])]
     return " ".join([introduction(subject, rng), *some(body, len(body), rng)])
 
@@ -132,7 +153,11 @@ def page_text(subject: Subject, sentence: str, rng: random.Random) -> str:
     """The text of a web page that states something, as paragraphs."""
     fillers = [_filler(template, subject, rng) for template in some(words.FILLERS, _FEWEST, rng)]
     return "\n\n".join(
-        [f"{introduction(subject, rng)} {remark(subject, rng)}", f"{fillers[0]} {sentence}", " ".join(fillers[1:])]
+        [
+            f"{introduction(subject, rng)} {remark(subject, rng)}",
+            f"{fillers[0]} {sentence}",
+            " ".join(fillers[1:]),
+        ]
     )
 
 
@@ -143,10 +168,12 @@ def _filler(template: str, subject: Subject, rng: random.Random) -> str:
 
 def _noise(world: World, first: int) -> Iterator[PlantedDocument]:
     """Documents on subjects of their own, some with a fact."""
-    makers, seed = Subjects(world, planted(world)), world.settings.seed
+    makers = Subjects(world, planted(world))
+    seed = world.settings.seed
     for n in range(first, first + world.settings.disagreements.noise):
         rng = dice(seed, "document", n)
-        subject, sentence = makers.new(rng), None
+        subject = makers.new(rng)
+        sentence = None
         if rng.random() < _WITH_A_FACT:
             slot = one(subject.kind.slots, rng)
             context = one(slot.contexts, rng) if slot.contexts else None

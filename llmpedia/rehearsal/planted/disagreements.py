@@ -1,7 +1,8 @@
-"""Planted facts on which documents disagree, others on which they agree, and the subjects that they are about.
+"""Planted facts on which documents disagree, others on which they agree, and the subjects that they
+are about.
 
-A fact is a subject and one attribute of it. Its subjects are no entities of the world's encyclopedia: no name of theirs is one's.
-A pure function of the world's settings.
+A fact is a subject and one attribute of it. Its subjects are no entities of the world's
+encyclopedia: no name of theirs is one's. A pure function of the world's settings.
 """
 
 import random
@@ -10,10 +11,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
 
-from llmpedia.rehearsal.world.seeded_random import dice
-from llmpedia.rehearsal.world.names import fold
 from llmpedia.rehearsal.planted.kinds import Kind, Slot, kinds
-from llmpedia.rehearsal.planted.words import COUNTRY, FAMILY, GIVEN, MARK_THINGS, MARK_WORDS, MONTHS, REGIONS, TOWNS
+from llmpedia.rehearsal.planted.words import (
+    COUNTRY,
+    FAMILY,
+    GIVEN,
+    MARK_THINGS,
+    MARK_WORDS,
+    MONTHS,
+    REGIONS,
+    TOWNS,
+)
+from llmpedia.rehearsal.world.names import fold
+from llmpedia.rehearsal.world.seeded_random import dice
 from llmpedia.rehearsal.world.world import World
 
 _SHARED = 0.1  # of facts on a subject that another fact is about as well
@@ -21,12 +31,15 @@ _OTHERS = 3  # values that no account gives: of another context, of another subj
 _MOST_ACCOUNTS = 3
 _SHORT_TRIES = 8  # after so many names that are taken, longer ones are drawn
 T = TypeVar("T")
-_FEET, _SQUARE_KM = 3.28084, 2.589988
+_FEET = 3.28084
+_SQUARE_KM = 2.589988
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Who or what a fact is about. ``mark``: what it is known for; with noun and region it tells a subject from all others."""
+    """Who or what a fact is about. ``mark``: what it is known for; with noun and region it tells a
+    subject from all others.
+    """
 
     name: str
     kind: Kind
@@ -42,7 +55,8 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What some documents say. ``value``: in words; ``also``: the same rounded, more exactly or in another unit.
+    """What some documents say. ``value``: in words; ``also``: the same rounded, more exactly or in
+    another unit.
 
     ``documents``: that give it in its usual form. ``page``: whether web pages do.
     """
@@ -57,9 +71,10 @@ class Account:
 class PlantedFact:
     """A fact. The first account is that of the majority.
 
-    ``context``: the time, edition or part it is about, None: there is only one. ``compatible``: the account that a document gives
-    in its other form; ``elsewhere``: another context that a document is about; ``trap``: another subject of the same name; each
-    None where there is no such document. ``strange``: values that no account gives, for ``elsewhere``, ``trap`` and inventions.
+    ``context``: the time, edition or part it is about, None: there is only one. ``compatible``: the
+    account that a document gives in its other form; ``elsewhere``: another context that a document
+    is about; ``trap``: another subject of the same name; each None where there is no such document.
+    ``strange``: values that no account gives, for ``elsewhere``, ``trap`` and inventions.
     """
 
     number: int
@@ -87,7 +102,8 @@ class PlantedFact:
 def planted(world: World) -> tuple[PlantedFact, ...]:
     """All facts: the disputed ones first. No two share subject and attribute."""
     settings = world.settings.disagreements
-    makers, facts = Subjects(world), list[PlantedFact]()
+    makers = Subjects(world)
+    facts = list[PlantedFact]()
     for number in range(settings.facts + settings.agreeing):
         rng = dice(world.settings.seed, "disagreement", number)
         subject, slot = _what(makers, facts, rng)
@@ -107,13 +123,19 @@ def _what(makers: "Subjects", facts: list[PlantedFact], rng: random.Random) -> t
     return subject, one(subject.kind.slots, rng)
 
 
-def _fact(number: int, subject: Subject, slot: Slot, makers: "Subjects", world: World, rng: random.Random) -> PlantedFact:
+def _fact(
+    number: int, subject: Subject, slot: Slot, makers: "Subjects", world: World, rng: random.Random
+) -> PlantedFact:
     settings = world.settings.disagreements
-    wanted = 1 if number >= settings.facts else _MOST_ACCOUNTS if rng.random() < settings.three_accounts else 2
+    wanted = (
+        1 if number >= settings.facts else _MOST_ACCOUNTS if rng.random() < settings.three_accounts else 2
+    )
     values = list(_values(slot, subject, rng))
     context = one(slot.contexts, rng) if slot.contexts else None
     most = between(settings.majority, rng)
-    unverified = 1 + int(rng.random() * (wanted - 1)) if wanted > 1 and rng.random() < settings.unverified else None
+    unverified = (
+        1 + int(rng.random() * (wanted - 1)) if wanted > 1 and rng.random() < settings.unverified else None
+    )
     accounts = tuple(
         Account(value, also, most if i == 0 else min(most, between(settings.minority, rng)), i != unverified)
         for i, (value, also) in enumerate(values[:wanted])
@@ -131,7 +153,8 @@ class Subjects:
 
     def __init__(self, world: World, facts: Sequence[PlantedFact] = ()) -> None:
         """``facts``: whose subjects there are already."""
-        self._world, self._kinds = world, kinds()
+        self._world = world
+        self._kinds = kinds()
         there = [s for f in facts for s in (f.subject, f.trap) if s is not None]
         self._names = {fold(s.name) for s in there}
         self._descriptions = {(s.noun, s.region, s.mark) for s in there}
@@ -155,10 +178,16 @@ class Subjects:
         other = self._described(subject.name, subject.kind, nouns, regions, rng)
         if rng.random() < 0.5:
             return other
-        told = f"{other.name} ({other.noun})" if subject.kind.name == "person" else f"{other.name}, {other.region}"
+        told = (
+            f"{other.name} ({other.noun})"
+            if subject.kind.name == "person"
+            else f"{other.name}, {other.region}"
+        )
         return Subject(told, other.kind, other.noun, other.region, other.mark)
 
-    def _described(self, name: str, kind: Kind, nouns: Sequence[str], regions: Sequence[str], rng: random.Random) -> Subject:
+    def _described(
+        self, name: str, kind: Kind, nouns: Sequence[str], regions: Sequence[str], rng: random.Random
+    ) -> Subject:
         while True:
             mark = f"a {one(MARK_WORDS, rng)} {one(MARK_THINGS, rng)}"
             description = (one(nouns, rng), one(regions, rng), mark)
@@ -168,7 +197,9 @@ class Subjects:
 
 
 def _values(slot: Slot, subject: Subject, rng: random.Random) -> Iterator[tuple[str, str]]:
-    """Values that cannot be the same, each with its other form: one for every account and for what no account gives."""
+    """Values that cannot be the same, each with its other form: one for every account and for what
+    no account gives.
+    """
     wanted = _MOST_ACCOUNTS + _OTHERS
     if slot.value in ("person", "town"):
         pool = TOWNS if slot.value == "town" else [name for name in FAMILY if name not in subject.name]
@@ -207,7 +238,11 @@ def _length(metres: int, rng: random.Random) -> tuple[str, str]:
 
 def _surface(tenths: int, rng: random.Random) -> tuple[str, str]:
     km = tenths / 10
-    also = f"{km / _SQUARE_KM:,.1f} square miles" if rng.random() < 0.5 else f"about {_rounded(round(km)):,} square kilometres"
+    also = (
+        f"{km / _SQUARE_KM:,.1f} square miles"
+        if rng.random() < 0.5
+        else f"about {_rounded(round(km)):,} square kilometres"
+    )
     return f"{km:,.1f} square kilometres", also
 
 

@@ -1,4 +1,5 @@
-"""Reading planted documents: whom a text is about, what it states of which attribute, and whether two values can both hold.
+"""Reading planted documents: whom a text is about, what it states of which attribute, and whether
+two values can both hold.
 
 It goes by the words of the text alone; no planted fact is looked up here.
 """
@@ -8,8 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from llmpedia.rehearsal.planted import words
-from llmpedia.rehearsal.world.names import fold
 from llmpedia.rehearsal.planted.kinds import Slot, ValueKind, kinds
+from llmpedia.rehearsal.world.names import fold
 
 _MONTH = "|".join(words.MONTHS)
 _NUMBER = r"\d{1,3}(?:,\d{3})*(?:\.\d)?"
@@ -22,7 +23,9 @@ _VALUES: dict[ValueKind, str] = {
     "town": r"(?P<v>[A-Z][a-z]+(?:, [A-Z][a-z]+)?)",
 }
 _METRES = {"metres": 1.0, "feet": 0.3048, "square kilometres": 1.0, "square miles": 2.589988}
-_EXACT, _ROUNDED = 0.005, 0.06  # how far two figures of one thing may be apart: other units, and "about"
+# how far two figures of one thing may be apart: other units, and "about"
+_EXACT = 0.005
+_ROUNDED = 0.06
 # The end of a sentence; an initial ends none.
 _STOPS = re.compile(r"(?<!\b[A-Z])[.!?] (?=[A-Z])")
 _MOST = 400  # characters of a name that is sought
@@ -40,12 +43,18 @@ class About:
     def same(self, other: "About") -> bool:
         """Whether both are one: the same name and the same description."""
         marks = self.mark is None or other.mark is None or self.mark == other.mark
-        return fold(self.name) == fold(other.name) and (self.noun, self.region) == (other.noun, other.region) and marks
+        return (
+            fold(self.name) == fold(other.name)
+            and (self.noun, self.region) == (other.noun, other.region)
+            and marks
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A value that a sentence states. ``context``: the time, edition or part it is of; None: there is only one."""
+    """A value that a sentence states. ``context``: the time, edition or part it is of; None: there
+    is only one.
+    """
 
     slot: Slot
     value: str
@@ -63,7 +72,9 @@ class Read:
 
 @lru_cache(maxsize=4096)
 def read(text: str) -> Read | None:
-    """What a text says of the subject that it introduces; None where it introduces none that can be made out."""
+    """What a text says of the subject that it introduces; None where it introduces none that can be
+    made out.
+    """
     text = " ".join(text.split())
     found = next((m for m in (p.search(text) for p in _leads()) if m), None)
     if found is None:
@@ -94,7 +105,8 @@ def compatible(kind: ValueKind, one: str, other: str) -> bool:
         return one.partition(",")[0].casefold() == other.partition(",")[0].casefold()
     if kind == "person":
         return _same_person(one.split(), other.split())
-    a, b = _amount(one), _amount(other)
+    a = _amount(one)
+    b = _amount(other)
     if a is None or b is None:
         return one == other
     apart = _ROUNDED if "about" in f"{one} {other}" else _EXACT
@@ -103,13 +115,19 @@ def compatible(kind: ValueKind, one: str, other: str) -> bool:
 
 def plainness(value: str) -> tuple[bool, bool, bool, int]:
     """Sorts values of one account: the usual form first."""
-    return "about" in value, "feet" in value or "miles" in value, "." in value.partition(" ")[0][:2], len(value)
+    return (
+        "about" in value,
+        "feet" in value or "miles" in value,
+        "." in value.partition(" ")[0][:2],
+        len(value),
+    )
 
 
 def _same_person(one: list[str], other: list[str]) -> bool:
     if not one or not other or one[-1] != other[-1]:
         return False
-    a, b = one[0].rstrip("."), other[0].rstrip(".")
+    a = one[0].rstrip(".")
+    b = other[0].rstrip(".")
     return a == b or (1 in (len(a), len(b)) and a[:1] == b[:1])
 
 
@@ -131,7 +149,12 @@ def slots_of(noun: str) -> tuple[Slot, ...]:
 def _leads() -> tuple[re.Pattern[str], ...]:
     nouns = "|".join(noun for kind in kinds() for noun in kind.nouns)
     regions = "|".join(words.REGIONS)
-    parts = {"s": rf"(?P<s>[^.?!]{{1,{_MOST}}}?)", "n": rf"an? (?P<n>{nouns})", "p": "(?:in|from)", "r": f"(?P<r>{regions})"}
+    parts = {
+        "s": rf"(?P<s>[^.?!]{{1,{_MOST}}}?)",
+        "n": rf"an? (?P<n>{nouns})",
+        "p": "(?:in|from)",
+        "r": f"(?P<r>{regions})",
+    }
     return tuple(re.compile(_filled(lead, parts)) for lead in words.LEADS)
 
 

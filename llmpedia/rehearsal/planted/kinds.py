@@ -1,7 +1,9 @@
-"""Kinds of subjects of planted facts: their names, their attributes, and the sentences and questions on these.
+"""Kinds of subjects of planted facts: their names, their attributes, and the sentences and
+questions on these.
 
-Subjects stand inside of sentences, never at their beginning: there the small English taggers miss invented names. In sentences
-``{s}`` is the subject, ``{v}`` the value in words, ``{c}`` the time, edition or part that it is about.
+Subjects stand inside of sentences, never at their beginning: there the small English taggers miss
+invented names. In sentences ``{s}`` is the subject, ``{v}`` the value in words, ``{c}`` the time,
+edition or part that it is about.
 """
 
 from dataclasses import dataclass
@@ -14,8 +16,9 @@ ValueKind = Literal["date", "length", "surface", "count", "person", "town"]
 class Slot:
     """An attribute of a kind of subject.
 
-    ``cores``: parts of sentences that state it. ``contexts``: times, editions or parts that it may be about; none: there is only
-    one. ``low``, ``high``: of its value. ``question``: over ``{s}`` and ``{c}``.
+    ``cores``: parts of sentences that state it. ``contexts``: times, editions or parts that it may
+    be about; none: there is only one. ``low``, ``high``: of its value. ``question``: over ``{s}``
+    and ``{c}``.
     """
 
     name: str
@@ -29,10 +32,11 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of subject. ``forms``: of its names, over ``{g}`` (a given name) and ``{f}`` (a family or place name).
+    """A kind of subject. ``forms``: of its names, over ``{g}`` (a given name) and ``{f}`` (a family
+    or place name).
 
-    ``nouns``: what its subjects are called, each with the knowledge point of documents on them. ``preposition``: before the
-    region that they belong to.
+    ``nouns``: what its subjects are called, each with the knowledge point of documents on them.
+    ``preposition``: before the region that they belong to.
     """
 
     name: str
@@ -63,7 +67,11 @@ def _founding(low: int, high: int) -> Slot:
     return Slot(
         "founding_date",
         "date",
-        ("{s} was founded {v}", "the foundation of {s} took place {v}", "the people behind {s} founded it {v}"),
+        (
+            "{s} was founded {v}",
+            "the foundation of {s} took place {v}",
+            "the people behind {s} founded it {v}",
+        ),
         "In which year was {s} founded?",
         low=low,
         high=high,
@@ -80,7 +88,18 @@ _FOUNDER = Slot(
 
 def kinds() -> tuple[Kind, ...]:
     """All kinds of subjects."""
-    return (_person(), _town(), _mountain(), _lake(), _company(), _college(), _society(), _bridge(), _theatre(), _novel())
+    return (
+        _person(),
+        _town(),
+        _mountain(),
+        _lake(),
+        _company(),
+        _college(),
+        _society(),
+        _bridge(),
+        _theatre(),
+        _novel(),
+    )
 
 
 def _person() -> Kind:
@@ -92,7 +111,11 @@ def _person() -> Kind:
             Slot(
                 "birth_date",
                 "date",
-                ("{s} was born {v}", "the birth of {s} took place {v}", "the parents of {s} saw their child born {v}"),
+                (
+                    "{s} was born {v}",
+                    "the birth of {s} took place {v}",
+                    "the parents of {s} saw their child born {v}",
+                ),
                 "In which year was {s} born?",
                 low=1700,
                 high=1900,
@@ -112,7 +135,11 @@ def _person() -> Kind:
             Slot(
                 "birth_place",
                 "town",
-                ("{s} was born in the town of {v}", "the birthplace of {s} was {v}", "the native town of {s} was {v}"),
+                (
+                    "{s} was born in the town of {v}",
+                    "the birthplace of {s} was {v}",
+                    "the native town of {s} was {v}",
+                ),
                 "In which town was {s} born?",
             ),
         ),
@@ -165,7 +192,10 @@ def _mountain() -> Kind:
     return Kind(
         "mountain",
         ("Mount {f}",),
-        {"mountain": "Science > Geography > Physical Geography", "volcano": "Science > Geophysics > Solid Earth Geophysics"},
+        {
+            "mountain": "Science > Geography > Physical Geography",
+            "volcano": "Science > Geophysics > Solid Earth Geophysics",
+        },
         (
             Slot(
                 "height_length_depth",
@@ -195,7 +225,11 @@ def _lake() -> Kind:
             Slot(
                 "height_length_depth",
                 "length",
-                ("the depth of {s} is {v}", "the bed of {s} lies at a depth of {v}", "divers put the depth of {s} at {v}"),
+                (
+                    "the depth of {s} is {v}",
+                    "the bed of {s} lies at a depth of {v}",
+                    "divers put the depth of {s} at {v}",
+                ),
                 "How deep is {s}?",
                 low=40,
                 high=400,
@@ -296,7 +330,11 @@ def _bridge() -> Kind:
             Slot(
                 "creation_date",
                 "date",
-                ("{s} was built {v}", "the masons of {s} built the last pier {v}", "the arches of {s} were built {v}"),
+                (
+                    "{s} was built {v}",
+                    "the masons of {s} built the last pier {v}",
+                    "the arches of {s} were built {v}",
+                ),
                 "In which year was {s} built?",
                 low=1730,
                 high=1950,
@@ -350,7 +388,11 @@ def _theatre() -> Kind:
             Slot(
                 "creation_date",
                 "date",
-                ("{s} was built {v}", "the walls of {s} were built {v}", "the architects of {s} saw it built {v}"),
+                (
+                    "{s} was built {v}",
+                    "the walls of {s} were built {v}",
+                    "the architects of {s} saw it built {v}",
+                ),
                 "In which year was {s} built?",
                 low=1730,
                 high=1950,

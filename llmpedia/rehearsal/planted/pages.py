@@ -9,8 +9,8 @@ from functools import lru_cache
 
 from llmpedia.rehearsal.planted.corpus import page_text, statement
 from llmpedia.rehearsal.planted.disagreements import PlantedFact, Subject, planted
-from llmpedia.rehearsal.world.seeded_random import dice, share
 from llmpedia.rehearsal.world.names import fold
+from llmpedia.rehearsal.world.seeded_random import dice, share
 from llmpedia.rehearsal.world.world import World
 
 _OF_THE_MAJORITY = 2  # pages that give the first account; one gives each other
@@ -29,14 +29,16 @@ class PlantedPage:
 @lru_cache(maxsize=4)
 def planted_pages(world: World) -> dict[str, tuple[PlantedPage, ...]]:
     """Key of a title -> its pages, shuffled."""
-    seed, found = world.settings.seed, dict[str, list[tuple[float, str, str]]]()
+    seed = world.settings.seed
+    found = dict[str, list[tuple[float, str, str]]]()
     for fact in planted(world):
         for place, (subject, sentence) in enumerate(_told(fact, seed) if fact.disputed else ()):
             text = page_text(subject, sentence, dice(seed, "page", fact.number, place))
             order = share(seed, "page order", fact.number, place)
             found.setdefault(fold(subject.name), []).append((order, subject.name, text))
     return {
-        key: tuple(PlantedPage(title, n, text) for n, (_, title, text) in enumerate(sorted(rows))) for key, rows in found.items()
+        key: tuple(PlantedPage(title, n, text) for n, (_, title, text) in enumerate(sorted(rows)))
+        for key, rows in found.items()
     }
 
 
@@ -51,8 +53,11 @@ def _told(fact: PlantedFact, seed: int) -> Iterator[tuple[Subject, str]]:
 
 
 def search_planted(world: World, query: str, most: int) -> list[PlantedPage]:
-    """Pages whose title a query holds, those of the longest title; none where it names an entity of the world as long as that."""
-    words, pages = query.split(), planted_pages(world)
+    """Pages whose title a query holds, those of the longest title; none where it names an entity of
+    the world as long as that.
+    """
+    words = query.split()
+    pages = planted_pages(world)
     for length in range(min(_LONGEST, len(words)), 0, -1):
         parts = [" ".join(words[at : at + length]) for at in range(len(words) - length + 1)]
         if any(world.senses(part) for part in parts):

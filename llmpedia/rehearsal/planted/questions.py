@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from llmpedia.rehearsal.planted import words
-from llmpedia.rehearsal.planted.kinds import Kind, Slot, kinds
 from llmpedia.rehearsal.planted.document_reader import About
+from llmpedia.rehearsal.planted.kinds import Kind, Slot, kinds
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question understood. ``name``: of its subject, ``mark``: what that is known for; one of them is None."""
+    """A question understood. ``name``: of its subject, ``mark``: what that is known for; one of
+    them is None.
+    """
 
     slot: Slot
     noun: str
@@ -38,7 +40,9 @@ def named_question(about: About, slot: Slot, context: str | None) -> str:
 
 
 def clue_question(about: About, slot: Slot, context: str | None) -> str:
-    """The question that describes its subject by what it is, where it belongs and what it is known for."""
+    """The question that describes its subject by what it is, where it belongs and what it is known
+    for.
+    """
     who = f"the {about.noun} {_kind(about.noun).preposition} {about.region} known for {about.mark}"
     return slot.question.format(s=who, c=context)
 
@@ -65,7 +69,8 @@ def _kind(noun: str) -> Kind:
 
 @lru_cache(maxsize=1)
 def _who() -> re.Pattern[str]:
-    nouns, regions = "|".join(n for kind in kinds() for n in kind.nouns), "|".join(words.REGIONS)
+    nouns = "|".join(n for kind in kinds() for n in kind.nouns)
+    regions = "|".join(words.REGIONS)
     named = rf"(?P<name>.+), the (?P<n>{nouns}) (?:in|from) (?P<r>{regions})"
     clue = rf"the (?P<n2>{nouns}) (?:in|from) (?P<r2>{regions}) known for (?P<mark>a [a-z ]+)"
     return re.compile(f"{named}|{clue}")
@@ -82,5 +87,10 @@ def _patterns() -> tuple[tuple[re.Pattern[str], tuple[Slot, ...]], ...]:
     for (question, contexts), slots in by_words.items():
         pieces = re.split(r"\{(\w)\}", question)
         parts = {"s": "(?P<s>.+?)", "c": f"(?P<c>{'|'.join(map(re.escape, contexts))})"}
-        out.append((re.compile("".join(parts[p] if i % 2 else re.escape(p) for i, p in enumerate(pieces))), tuple(slots)))
+        out.append(
+            (
+                re.compile("".join(parts[p] if i % 2 else re.escape(p) for i, p in enumerate(pieces))),
+                tuple(slots),
+            )
+        )
     return tuple(out)

@@ -1,4 +1,6 @@
-"""The words of planted documents: names, places, and the sentences around the one that states a fact."""
+"""The words of planted documents: names, places, and the sentences around the one that states a
+fact.
+"""
 
 GIVEN = (
     "Margaret Thomas Eleanor William Catherine Edward Alice George Henry Florence Arthur Beatrice Charlotte Frederick Harriet "
@@ -83,7 +85,8 @@ MARK_THINGS = (
     "telescope;doorway;walking stick;mirror;writing desk;fountain;birdcage;lantern;wheelbarrow;armchair;hat stand;tea set;"
     "rocking horse;curtain"
 ).split(";")
-# Sentences that speak of no attribute. ``{n}``: the subject's noun; the rest is drawn from FILLER_WORDS.
+# Sentences that speak of no attribute. ``{n}``: the subject's noun; the rest is drawn from
+# FILLER_WORDS.
 FILLERS = (
     "Much {a} talk about the {n} goes back to a {b} pamphlet that few have read to its {e}.",
     "A {a} visitor once remarked that the {n} left a {b} impression on {w}.",
@@ -118,4 +121,9 @@ FILLER_WORDS = {
     "bakers;printers;carpenters;walkers".split(";"),
     "x": "stormy foggy mild frosty rainy sultry windy snowy clear grey".split(),
 }
-CLOSINGS = ("Copied out by a friend.", "Sent in by a reader.", "Taken over from another page.", "Passed on with thanks.")
+CLOSINGS = (
+    "Copied out by a friend.",
+    "Sent in by a reader.",
+    "Taken over from another page.",
+    "Passed on with thanks.",
+)

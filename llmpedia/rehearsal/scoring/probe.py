@@ -1,21 +1,27 @@
-"""A probe's build against the planted disagreements. A pure function of the build's folder and the world.
+"""A probe's build against the planted disagreements. A pure function of the build's folder and the
+world.
 
-Definitions
-    documents   of the world's corpus, by address. ``lost``: without a row; ``doubled``: rows beyond the first; ``strangers``:
-                addresses that the world has not written. ``copies kept``: documents kept beyond one of those that repeat each
-                other; ``originals removed``: documents taken for a copy that are none, and such of which none is left.
-    true pairs  of documents that were kept and are on one planted fact: support where they give one account, conflict where they
-                give two. Traps, other contexts and noise are in none.
-    pairs       ``... recall``: true pairs among the candidate pairs. ``... facts``: facts with a true pair; ``... facts asked``:
-                those of them with one among the candidates.
-    edges       relations of the build. precision: true ones among those it found; recall over all true pairs, ``of asked`` over
-                those that were candidates. A pair counts once, however many attributes it was compared on; as a conflict, if
-                any comparison says so, as support if one says that and none conflict.
-    mistaken    conflict edges that are none, by what they were taken for: the role of one of the documents (trap, context), or
+Definitions documents   of the world's corpus, by address. ``lost``: without a row; ``doubled``:
+    rows beyond the first; ``strangers``:
+                addresses that the world has not written. ``copies kept``: documents kept beyond one
+                of those that repeat each other; ``originals removed``: documents taken for a copy
+                that are none, and such of which none is left.
+    true pairs  of documents that were kept and are on one planted fact: support where they give one
+                account, conflict where they give two. Traps, other contexts and noise are in none.
+    pairs       ``... recall``: true pairs among the candidate pairs. ``... facts``: facts with a
+                true pair; ``... facts asked``: those of them with one among the candidates.
+    edges       relations of the build. precision: true ones among those it found; recall over all
+                true pairs, ``of asked`` over those that were candidates. A pair counts once,
+                however many attributes it was compared on; as a conflict, if any comparison says
+                so, as support if one says that and none conflict.
+    mistaken    conflict edges that are none, by what they were taken for: the role of one of the
+    documents (trap, context), or
                 compatible: two forms of one account.
-    accounts    of disputed facts. ``exported``; ``rightly rejected``: the web check turned down a question one of whose accounts
-                is on no web page; ``wrongly exported``: such a question was released; ``lost``: all others, and ``lost: STAGE``.
-    fates       each account and where it ended: exported, or the first stage that none of its documents passed, and why.
+    accounts    of disputed facts. ``exported``; ``rightly rejected``: the web check turned down a
+                question one of whose accounts is on no web page; ``wrongly exported``: such a
+                question was released; ``lost``: all others, and ``lost: STAGE``.
+    fates       each account and where it ended: exported, or the first stage that none of its
+    documents passed, and why.
 """
 
 from collections import Counter, defaultdict
@@ -33,13 +39,16 @@ from llmpedia.store.run_folder import RunFolder
 Row = dict[str, Any]
 Pair = tuple[int, int]
 Account = tuple[int, int]  # number of the fact, place of the account
-_KEPT, _COPIES = "kept", frozenset({"exact_duplicate", "near_duplicate"})
+_KEPT = "kept"
+_COPIES = frozenset({"exact_duplicate", "near_duplicate"})
 _ENDS = ("corpus", "pairs", "relations", "subgraphs", "questions", "checks", "benchmark", "exported")
 
 
 @dataclass
 class _Build:
-    """What is read of a build, once. ``found``: pair of documents -> relation of the build; ``errors``: of those without one."""
+    """What is read of a build, once. ``found``: pair of documents -> relation of the build;
+    ``errors``: of those without one.
+    """
 
     documents: dict[int, PlantedDocument]
     kept: list[int]
@@ -57,7 +66,8 @@ class _Build:
 
 
 def score_probe(run: RunFolder, world: World) -> dict[str, Row]:
-    """All figures: section -> name -> number, text for fates, or None where there is nothing to divide by.
+    """All figures: section -> name -> number, text for fates, or None where there is nothing to
+    divide by.
 
     Raises:
         InputError: a file of the build is missing or damaged.
@@ -78,7 +88,8 @@ def score_probe(run: RunFolder, world: World) -> dict[str, Row]:
 
 def findings(figures: dict[str, Row]) -> list[str]:
     """What a build must not show, in words."""
-    documents, accounts = figures["documents"], figures["accounts"]
+    documents = figures["documents"]
+    accounts = figures["accounts"]
     wrong = {f"documents {name}": documents[name] for name in ("lost", "doubled", "strangers")}
     wrong |= {f"conflicts that are none ({name})": n for name, n in figures["mistaken conflicts"].items()}
     wrong |= {"accounts wrongly exported": accounts["wrongly exported"]}
@@ -144,7 +155,8 @@ def _relations(asked: dict[int, Pair], rows: list[Row]) -> tuple[dict[Pair, str]
 
 
 def _documents(rows: list[Row], there: dict[str, PlantedDocument]) -> Row:
-    seen, fates = Counter(row["url"] for row in rows), {row["url"]: row["fate"] for row in rows}
+    seen = Counter(row["url"] for row in rows)
+    fates = {row["url"]: row["fate"] for row in rows}
     groups: dict[str, list[str]] = defaultdict(list)
     for url, document in there.items():
         groups[document.copy_of or url].append(url)
@@ -168,8 +180,13 @@ def _pairs(build: _Build) -> Row:
     for label in ("support", "conflict"):
         true = {pair for pair, relation in build.true.items() if relation == label}
         hit = true & build.asked
-        out |= {f"true {label}": len(true), f"{label} asked": len(hit), f"{label} recall": _share(len(hit), len(true))}
-        facts, asked = _facts_of(build, true), _facts_of(build, hit)
+        out |= {
+            f"true {label}": len(true),
+            f"{label} asked": len(hit),
+            f"{label} recall": _share(len(hit), len(true)),
+        }
+        facts = _facts_of(build, true)
+        asked = _facts_of(build, hit)
         out |= {f"{label} facts": len(facts), f"{label} facts asked": len(asked)}
     return out
 
@@ -212,7 +229,9 @@ def _mistake(a: PlantedDocument | None, b: PlantedDocument | None) -> str:
 def _fates(build: _Build) -> dict[Account, str]:
     """Where each account of the disputed facts ended, as ``stage: reason``."""
     facts = [fact for fact in build.facts if fact.disputed]
-    return {(f.number, place): _fate(build, (f.number, place)) for f in facts for place in range(len(f.accounts))}
+    return {
+        (f.number, place): _fate(build, (f.number, place)) for f in facts for place in range(len(f.accounts))
+    }
 
 
 def _fate(build: _Build, account: Account) -> str:
@@ -243,7 +262,9 @@ def _holds(build: _Build, graph: Row, account: Account) -> bool:
     """Whether a side of a subgraph is the account's and another one is another account's."""
     sides = [{_account(build, n) for n in side["documents"]} for side in graph["sides"]]
     mine = [side for side in sides if account in side]
-    return bool(mine) and any(a is not None and a[0] == account[0] and a != account for side in sides for a in side)
+    return bool(mine) and any(
+        a is not None and a[0] == account[0] and a != account for side in sides for a in side
+    )
 
 
 def _account(build: _Build, number: int) -> Account | None:
@@ -287,7 +308,9 @@ def _accounts(build: _Build, fates: dict[Account, str]) -> Row:
 
 def _title(build: _Build, account: Account) -> str:
     fact = build.facts[account[0]]
-    return f"{account[0]}.{account[1]} {fact.subject.name}, {fact.slot.name}: {fact.accounts[account[1]].value}"
+    return (
+        f"{account[0]}.{account[1]} {fact.subject.name}, {fact.slot.name}: {fact.accounts[account[1]].value}"
+    )
 
 
 def _share(part: int, whole: int) -> float | None:

@@ -1,20 +1,22 @@
-"""A model's closed-book responses and their grades against what the world planted. A pure function of the folders and the world.
+"""A model's closed-book responses and their grades against what the world planted. A pure function
+of the folders and the world.
 
-Definitions
-    planted     what a response deserves: all accounts of the question given and nothing else complete, some partial, none or a
-                value that no account of the question is, beside one that is, failed. By the draw of the world's model, whose name
-                stands in the request; ``drawn`` is that draw, whatever accounts the question lists.
-    graded      outcome of the judge; ``ungraded``: questions without one.
-    mismatched  graded questions whose outcome is another one than planted; ``PLANTED -> GRADED`` counts all.
-    strangers   questions that ask for nothing planted; they are in no other figure.
+Definitions planted     what a response deserves: all accounts of the question given and nothing
+    else complete, some partial, none or a
+                value that no account of the question is, beside one that is, failed. By the draw of
+                the world's model, whose name stands in the request; ``drawn`` is that draw,
+                whatever accounts the question lists.
+    graded      outcome of the judge; ``ungraded``: questions without one. mismatched  graded
+    questions whose outcome is another one than planted; ``PLANTED -> GRADED`` counts all. strangers
+    questions that ask for nothing planted; they are in no other figure.
 """
 
 from collections import Counter
 from typing import Any
 
+from llmpedia.rehearsal.model.recall import Recalled, recalled
 from llmpedia.rehearsal.planted.disagreements import PlantedFact
 from llmpedia.rehearsal.planted.document_reader import compatible
-from llmpedia.rehearsal.model.recall import Recalled, recalled
 from llmpedia.rehearsal.world.world import World
 from llmpedia.store.files import Folder
 from llmpedia.store.run_folder import RUN_FILE, RunFolder
@@ -25,16 +27,21 @@ _UNGRADED = "ungraded"
 
 
 def score_responses(run: RunFolder, world: World) -> dict[str, Row]:
-    """Figures: section -> name -> number, text for questions. ``run``: of a model's responses, the grades in its ``grades``.
+    """Figures: section -> name -> number, text for questions. ``run``: of a model's responses, the
+    grades in its ``grades``.
 
     Raises:
         InputError: a file is missing or damaged.
     """
     questions = run.read("benchmark").to_pylist()
-    models = {row["key"]: row["model"] for row in run.read("completions", columns=["key", "model"]).to_pylist()}
+    models = {
+        row["key"]: row["model"] for row in run.read("completions", columns=["key", "model"]).to_pylist()
+    }
     responses = {row["benchmark_id"]: row for row in run.read("responses").to_pylist()}
     grades = _grades(run)
-    counts, confusion, mismatches = Counter[str](), Counter[str](), dict[str, str]()
+    counts = Counter[str]()
+    confusion = Counter[str]()
+    mismatches = dict[str, str]()
     for question in questions:
         response = responses.get(question["benchmark_id"])
         if response is None:
@@ -57,7 +64,9 @@ def score_responses(run: RunFolder, world: World) -> dict[str, Row]:
 
 def _totals(counts: Counter[str], confusion: Counter[str]) -> Row:
     names = ("unanswered", "strangers", *(f"{what} {o}" for what in ("drawn", "planted") for o in OUTCOMES))
-    graded = {o: sum(n for name, n in confusion.items() if name.endswith(f"> {o}")) for o in (*OUTCOMES, _UNGRADED)}
+    graded = {
+        o: sum(n for name, n in confusion.items() if name.endswith(f"> {o}")) for o in (*OUTCOMES, _UNGRADED)
+    }
     matched = sum(confusion[f"{o} -> {o}"] for o in OUTCOMES)
     return {
         **{name: counts[name] for name in names},
@@ -72,7 +81,9 @@ def deserved(found: Recalled, answers: list[str]) -> str:
     fact = found.fact
     if fact is None:
         return "failed"
-    said = [fact.accounts[place].value for place in found.accounts] + ([found.invented] if found.invented else [])
+    said = [fact.accounts[place].value for place in found.accounts] + (
+        [found.invented] if found.invented else []
+    )
     covered = [any(_same(fact, answer, value) for value in said) for answer in answers]
     strange = any(not any(_same(fact, answer, value) for answer in answers) for value in said)
     if strange or not any(covered):

@@ -1,24 +1,31 @@
 """A finished run against the planted truth. A pure function of the run folder and the world.
 
-Definitions
-    sense       the world entity a candidate means: what its name names; a bare homonym is read in the article that links it, as
+Definitions sense       the world entity a candidate means: what its name names; a bare homonym is
+    read in the article that links it, as
                 the model that wrote it links it.
-    walk        ``entities`` of the run; ``visited``: those with a generate visit; ``waiting``: unvisited ones that a cap
-                explains (deeper than caps.depth, or the cap of articles was reached).
-    lost        unvisited entities that no cap explains, and those passed over: a wave that could see them (its screen holds
-                commits up to the second before it) visited a later one. An unfinished run has all of its frontier lost.
-    doubled     run entities beyond the first of one sense. ``strangers`` (names that the world does not know) are left out.
-                ``doubled_bare``: those of bare homonyms, apart: a name that means two things is one entity by its key, whose
-                article is about one of them, so the other is met again under its qualified name (paper, section 7).
-    twice       subjects with more than one generate visit or article.
-    unaccounted links of articles without a candidate, candidates without a link, candidates without a fate or whose counts
-                differ from subjects.candidates or the manifests' fates: 0 if every drop is accounted for.
-    dedup       over units: (canonical key, sense) of candidates that ended at an entity. Two units are the same if their
-                senses are; the run says so if they ended at one entity. For each kind of unit (variant: of an entity that
-                stands alone; sibling; qualified; bare homonym), pairs with at least one unit of the kind:
-                precision = same and merged / merged, recall = same and merged / same, F1 their harmonic mean.
-    NER         over candidates that NER was asked about. Positive: it names an entity other than the subject. Accepted: went
-                on to similarity or a cap. Answers that never came (ner_omitted, stage_error) count as not accepted.
+    walk        ``entities`` of the run; ``visited``: those with a generate visit; ``waiting``:
+                unvisited ones that a cap explains (deeper than caps.depth, or the cap of articles
+                was reached).
+    lost        unvisited entities that no cap explains, and those passed over: a wave that could
+                see them (its screen holds commits up to the second before it) visited a later one.
+                An unfinished run has all of its frontier lost.
+    doubled     run entities beyond the first of one sense. ``strangers`` (names that the world does
+    not know) are left out.
+                ``doubled_bare``: those of bare homonyms, apart: a name that means two things is one
+                entity by its key, whose article is about one of them, so the other is met again
+                under its qualified name (paper, section 7).
+    twice       subjects with more than one generate visit or article. unaccounted links of articles
+    without a candidate, candidates without a link, candidates without a fate or whose counts
+                differ from subjects.candidates or the manifests' fates: 0 if every drop is
+                accounted for.
+    dedup       over units: (canonical key, sense) of candidates that ended at an entity. Two units
+                are the same if their senses are; the run says so if they ended at one entity. For
+                each kind of unit (variant: of an entity that stands alone; sibling; qualified; bare
+                homonym), pairs with at least one unit of the kind: precision = same and merged /
+                merged, recall = same and merged / same, F1 their harmonic mean.
+    NER         over candidates that NER was asked about. Positive: it names an entity other than
+                the subject. Accepted: went on to similarity or a cap. Answers that never came
+                (ner_omitted, stage_error) count as not accepted.
 """
 
 from collections import Counter, defaultdict
@@ -63,7 +70,8 @@ def score(run: RunFolder, world: World) -> dict[str, Row]:
     Raises:
         InputError: a file of the run is missing or damaged.
     """
-    read, mind = _Run(), writer_of(run, world)
+    read = _Run()
+    mind = writer_of(run, world)
     for wave in range(run.last_wave + 1):
         new = run.read("entities", [wave], ["entity_id", "name", "hop"]).to_pylist()
         read.entities += new
@@ -73,8 +81,13 @@ def score(run: RunFolder, world: World) -> dict[str, Row]:
     return {
         "walk": _walk(read, facts),
         "doubled": _doubled(read, world),
-        "accounted": {**{str(f): read.fates[f] for f in Fate}, "candidates": read.fates.total(), **_unaccounted(run, read)},
-        "ner": _rates(read.ner[True, True], read.ner[False, True], read.ner[True, False]) | {"asked": read.ner.total()},
+        "accounted": {
+            **{str(f): read.fates[f] for f in Fate},
+            "candidates": read.fates.total(),
+            **_unaccounted(run, read),
+        },
+        "ner": _rates(read.ner[True, True], read.ner[False, True], read.ner[True, False])
+        | {"asked": read.ner.total()},
         **{f"dedup: {kind}": row for kind, row in _dedup(read, world).items()},
     }
 
@@ -147,9 +160,12 @@ def _walk(read: _Run, facts: Any) -> Row:
 
 
 def _passed_over(read: _Run) -> set[int]:
-    """Unvisited entities that a wave left out in favour of later ones though its plan could see them."""
+    """Unvisited entities that a wave left out in favour of later ones though its plan could see
+    them.
+    """
     first = {v["subject_id"]: v["wave"] for v in reversed(read.visits) if v["visit"] == "generate"}
-    latest, out = -1, set[int]()
+    latest = -1
+    out = set[int]()
     for e in sorted(read.entities, key=lambda e: (e["hop"], e["entity_id"]), reverse=True):
         wave = first.get(e["entity_id"])
         if wave is not None:
@@ -176,7 +192,10 @@ def _unaccounted(run: RunFolder, read: _Run) -> Row:
     for manifest in run.manifests:
         told.update(manifest.facts["counts"]["fates"])
     wrong = sum(abs(told[f] - read.fates[f]) for f in {*told, *read.fates})
-    return {"unaccounted": read.unaccounted.total() + wrong, **{k: n for k, n in read.unaccounted.items() if n}}
+    return {
+        "unaccounted": read.unaccounted.total() + wrong,
+        **{k: n for k, n in read.unaccounted.items() if n},
+    }
 
 
 def _dedup(read: _Run, world: World) -> dict[str, Row]:
@@ -185,7 +204,9 @@ def _dedup(read: _Run, world: World) -> dict[str, Row]:
     for (_, sense), entity in read.units.items():
         by_entity[entity].append(sense)
         by_sense[sense].append(entity)
-    merged, same, right = Counter[str](), Counter[str](), Counter[str]()
+    merged = Counter[str]()
+    same = Counter[str]()
+    right = Counter[str]()
     kind = {sense: _KINDS[world.group_kind(sense)] for sense in by_sense}
     for senses in by_entity.values():
         for a, b in combinations(senses, 2):
@@ -196,7 +217,10 @@ def _dedup(read: _Run, world: World) -> dict[str, Row]:
             same[kind[sense]] += 1
             right[kind[sense]] += a == b
     units = Counter(kind[sense] for _, sense in read.units)
-    return {k: {"units": units[k]} | _rates(right[k], merged[k] - right[k], same[k] - right[k]) for k in _KINDS.values()}
+    return {
+        k: {"units": units[k]} | _rates(right[k], merged[k] - right[k], same[k] - right[k])
+        for k in _KINDS.values()
+    }
 
 
 def _rates(right: int, wrong: int, missed: int) -> Row:
@@ -204,7 +228,14 @@ def _rates(right: int, wrong: int, missed: int) -> Row:
     precision = right / (right + wrong) if right + wrong else None
     recall = right / (right + missed) if right + missed else None
     f1 = 2 * right / (2 * right + wrong + missed) if right + wrong + missed else None
-    return {"right": right, "wrong": wrong, "missed": missed, "precision": precision, "recall": recall, "f1": f1}
+    return {
+        "right": right,
+        "wrong": wrong,
+        "missed": missed,
+        "precision": precision,
+        "recall": recall,
+        "f1": f1,
+    }
 
 
 def render(figures: dict[str, Row]) -> str:

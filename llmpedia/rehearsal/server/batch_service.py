@@ -1,7 +1,9 @@
-"""A strict Batch API on aiohttp: files and batches as OpenAI's service takes them, with faults on demand.
+"""A strict Batch API on aiohttp: files and batches as OpenAI's service takes them, with faults on
+demand.
 
-What the service is known to check is checked, and a bad input file turns its batch ``failed`` as there, with ``errors.data``.
-What each line is answered comes from a function given at construction. Everything is kept in memory.
+What the service is known to check is checked, and a bad input file turns its batch ``failed`` as
+there, with ``errors.data``. What each line is answered comes from a function given at construction.
+Everything is kept in memory.
 """
 
 import asyncio
@@ -25,9 +27,10 @@ _CHARS_PER_TOKEN = 4
 class Plan:
     """What becomes of one batch. Shares are of its lines, counted from the last.
 
-    ``expire``, ``cancel``: not run when the batch ends expired or cancelled. ``lose``: in neither file. ``refuse``: the answer of
-    a body that is to be refused, else None. ``fail``: errors that the batch fails with. ``cut``: it is created, but the
-    connection breaks before the answer. ``unavailable``: looks at it that are answered 503.
+    ``expire``, ``cancel``: not run when the batch ends expired or cancelled. ``lose``: in neither
+    file. ``refuse``: the answer of a body that is to be refused, else None. ``fail``: errors that
+    the batch fails with. ``cut``: it is created, but the connection breaks before the answer.
+    ``unavailable``: looks at it that are answered 503.
     """
 
     expire: float = 0.0
@@ -58,7 +61,9 @@ class _Batch:
 
 
 class Batches:
-    """The service. ``submitted`` counts every custom_id that was accepted for work, ``answered`` every one that was run."""
+    """The service. ``submitted`` counts every custom_id that was accepted for work, ``answered``
+    every one that was run.
+    """
 
     def __init__(
         self,
@@ -70,9 +75,15 @@ class Batches:
         most_bytes: int = 200_000_000,
         most_enqueued_tokens: int | None = None,
     ) -> None:
-        """``answer``: body -> (HTTP status, body); ``plan``: of the n-th batch, from 0; the rest are the service's limits."""
-        self._answer, self._plan, self._delays = answer, plan, delays or Delays()
-        self._most_lines, self._most_bytes, self._most_tokens = most_lines, most_bytes, most_enqueued_tokens
+        """``answer``: body -> (HTTP status, body); ``plan``: of the n-th batch, from 0; the rest
+        are the service's limits.
+        """
+        self._answer = answer
+        self._plan = plan
+        self._delays = delays or Delays()
+        self._most_lines = most_lines
+        self._most_bytes = most_bytes
+        self._most_tokens = most_enqueued_tokens
         self._files: dict[str, tuple[dict[str, Any], bytes]] = {}
         self._batches: dict[str, _Batch] = {}
         self._numbers = itertools.count()
@@ -122,7 +133,13 @@ class Batches:
 
     def _store(self, content: bytes, name: str, purpose: str) -> dict[str, Any]:
         file_id = f"file-{len(self._files):06d}"
-        shown = {"id": file_id, "object": "file", "bytes": len(content), "created_at": int(time.time()), "filename": name}
+        shown = {
+            "id": file_id,
+            "object": "file",
+            "bytes": len(content),
+            "created_at": int(time.time()),
+            "filename": name,
+        }
         shown |= {"purpose": purpose, "status": "processed"}
         self._files[file_id] = (shown, content)
         return shown
@@ -173,10 +190,16 @@ class Batches:
         if body.get("endpoint") not in ENDPOINTS:
             return _error(400, f"{body.get('endpoint')!r} is not one of {sorted(ENDPOINTS)}", "endpoint")
         if body.get("completion_window") != "24h":
-            return _error(400, f"{body.get('completion_window')!r} is not one of ['24h']", "completion_window")
+            return _error(
+                400, f"{body.get('completion_window')!r} is not one of ['24h']", "completion_window"
+            )
         pairs = [(k, v) for k, v in metadata.items() if isinstance(v, str) and len(k) <= 64 and len(v) <= 512]
         if len(pairs) != len(metadata) or len(pairs) > 16:
-            return _error(400, "metadata: at most 16 pairs of strings, keys of 64 and values of 512 characters", "metadata")
+            return _error(
+                400,
+                "metadata: at most 16 pairs of strings, keys of 64 and values of 512 characters",
+                "metadata",
+            )
         return None
 
     async def _list(self, request: web.Request) -> web.Response:
@@ -187,8 +210,14 @@ class Batches:
         after = request.query.get("after")
         start = next((i + 1 for i, b in enumerate(newest) if b["id"] == after), 0)
         page = newest[start : start + limit]
-        ends = {"first_id": page[0]["id"], "last_id": page[-1]["id"]} if page else {"first_id": None, "last_id": None}
-        return web.json_response({"object": "list", "data": page, **ends, "has_more": start + limit < len(newest)})
+        ends = (
+            {"first_id": page[0]["id"], "last_id": page[-1]["id"]}
+            if page
+            else {"first_id": None, "last_id": None}
+        )
+        return web.json_response(
+            {"object": "list", "data": page, **ends, "has_more": start + limit < len(newest)}
+        )
 
     async def _retrieve(self, request: web.Request) -> web.Response:
         batch = self._batches.get(request.match_info["id"])
@@ -242,11 +271,20 @@ class Batches:
         if not raw:
             return [_failure("empty_file", "The input file is empty.", None)]
         if len(raw) > self._most_lines:
-            return [_failure("too_many_tasks", f"The batch has {len(raw)} requests; the maximum is {self._most_lines}.", None)]
+            return [
+                _failure(
+                    "too_many_tasks",
+                    f"The batch has {len(raw)} requests; the maximum is {self._most_lines}.",
+                    None,
+                )
+            ]
         for number, text in enumerate(raw, 1):
             line, wrong = _parsed(text, batch.shown["endpoint"])
             if line is not None and line["custom_id"] in seen:
-                wrong = ("duplicate_custom_id", "The custom_id of this request is a duplicate of another request.")
+                wrong = (
+                    "duplicate_custom_id",
+                    "The custom_id of this request is a duplicate of another request.",
+                )
             elif line is not None and line["body"].get("model") != (model or line["body"].get("model")):
                 wrong = ("model_mismatch", "The model of this request does not match that of the others.")
             if wrong or line is None:
@@ -259,18 +297,32 @@ class Batches:
 
     def _enqueue(self, batch: _Batch) -> list[dict[str, Any]]:
         model = batch.lines[0]["body"].get("model")
-        chars = sum(len(str(m.get("content"))) for line in batch.lines for m in line["body"].get("messages", []))
-        live = [b for b in self._batches.values() if b.shown["status"] in ("in_progress", "finalizing", "cancelling")]
-        enqueued = sum(b.tokens for b in live if b.lines[0]["body"].get("model") == model) + chars // _CHARS_PER_TOKEN
+        chars = sum(
+            len(str(m.get("content"))) for line in batch.lines for m in line["body"].get("messages", [])
+        )
+        live = [
+            b
+            for b in self._batches.values()
+            if b.shown["status"] in ("in_progress", "finalizing", "cancelling")
+        ]
+        enqueued = (
+            sum(b.tokens for b in live if b.lines[0]["body"].get("model") == model)
+            + chars // _CHARS_PER_TOKEN
+        )
         if self._most_tokens is not None and enqueued > self._most_tokens:
             said = f"Enqueued token limit reached for {model}. Limit: {self._most_tokens} enqueued tokens. Please try again once"
-            return [_failure("token_limit_exceeded", f"{said} some in_progress batches have been completed.", None)]
+            return [
+                _failure(
+                    "token_limit_exceeded", f"{said} some in_progress batches have been completed.", None
+                )
+            ]
         batch.tokens = chars // _CHARS_PER_TOKEN
         self.most_enqueued = max(self.most_enqueued, enqueued)
         return []
 
     async def _work(self, batch: _Batch) -> None:
-        plan, n = batch.plan, len(batch.lines)
+        plan = batch.plan
+        n = len(batch.lines)
         left = n - round(n * max(plan.expire, plan.cancel))
         kept = left - round(n * plan.lose)
         good: list[dict[str, Any]] = []
@@ -297,7 +349,9 @@ class Batches:
         for which, lines in (("output_file_id", good), ("error_file_id", bad)):
             if lines:  # there is no file without a line, not even of a completed batch
                 name = f"{batch.shown['id']}_{which[:-8]}.jsonl"
-                content = "".join(json.dumps(x) + "\n" for x in reversed(lines)).encode()  # any order is allowed
+                content = "".join(
+                    json.dumps(x) + "\n" for x in reversed(lines)
+                ).encode()  # any order is allowed
                 batch.shown[which] = self._store(content, name, "batch_output")["id"]
 
     async def _ask(self, line: dict[str, Any]) -> Answer:
@@ -312,15 +366,27 @@ def _parsed(text: bytes, endpoint: str) -> tuple[dict[str, Any] | None, tuple[st
         name, method, url, body = (line[k] for k in ("custom_id", "method", "url", "body"))
     except (ValueError, KeyError, TypeError):
         return None, ("invalid_json_line", "This line is not parseable as valid JSON.")
-    if not isinstance(name, str) or not 1 <= len(name) <= 64 or method != "POST" or not isinstance(body, dict):
+    if (
+        not isinstance(name, str)
+        or not 1 <= len(name) <= 64
+        or method != "POST"
+        or not isinstance(body, dict)
+    ):
         return None, ("invalid_request", "custom_id, method or body of this request cannot be used.")
     if url != endpoint:
         return None, ("url_mismatch", "The URL of this request does not match the batch's endpoint.")
     return line, None
 
 
-def _line(line: dict[str, Any], response: dict[str, Any] | None, error: dict[str, Any] | None) -> dict[str, Any]:
-    return {"id": f"batch_req_{line['custom_id'][:8]}", "custom_id": line["custom_id"], "response": response, "error": error}
+def _line(
+    line: dict[str, Any], response: dict[str, Any] | None, error: dict[str, Any] | None
+) -> dict[str, Any]:
+    return {
+        "id": f"batch_req_{line['custom_id'][:8]}",
+        "custom_id": line["custom_id"],
+        "response": response,
+        "error": error,
+    }
 
 
 def _failure(code: str, message: str, line: int | None) -> dict[str, Any]:

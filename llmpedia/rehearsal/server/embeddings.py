@@ -1,7 +1,9 @@
-"""Embeddings of names: 384 numbers, unit length to four decimals, a function of the name and the world alone.
+"""Embeddings of names: 384 numbers, unit length to four decimals, a function of the name and the
+world alone.
 
-A vector is a base, an entity's own part and a surface's own part, the latter two at right angles to the base. Surfaces of one
-entity lie at cosines of about 0.97, members of one group (siblings, homonyms) at about 0.94, other names at about 0.
+A vector is a base, an entity's own part and a surface's own part, the latter two at right angles to
+the base. Surfaces of one entity lie at cosines of about 0.97, members of one group (siblings,
+homonyms) at about 0.94, other names at about 0.
 """
 
 from functools import cache
@@ -9,8 +11,8 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from llmpedia.rehearsal.world.seeded_random import mixed, number
 from llmpedia.rehearsal.world.names import fold
+from llmpedia.rehearsal.world.seeded_random import mixed, number
 from llmpedia.rehearsal.world.world import World
 
 DIMENSION = 384
@@ -22,7 +24,9 @@ Vectors = npt.NDArray[np.float32]
 
 @cache
 def _decimals() -> list[str]:
-    """The text of each component from -1 to 1 in steps of 1e-4: twenty times faster than printing floats."""
+    """The text of each component from -1 to 1 in steps of 1e-4: twenty times faster than printing
+    floats.
+    """
     return [f"{i / _SCALE:g}" for i in range(-_SCALE, _SCALE + 1)]
 
 
@@ -33,18 +37,22 @@ def vectors(world: World, names: list[str]) -> Vectors:
     for i, name in enumerate(names):
         entity = world.entity(name)
         if entity is None:
-            base, own = ("stranger", fold(name)), ("stranger's own", fold(name))
+            base = ("stranger", fold(name))
+            own = ("stranger's own", fold(name))
         elif world.group_kind(entity) == "plain":
-            base, own = ("alone", str(entity)), ("own", str(entity))
+            base = ("alone", str(entity))
+            own = ("own", str(entity))
         else:
-            base, own = ("group", str(world.group(entity))), ("own", str(entity))
+            base = ("group", str(world.group(entity)))
+            own = ("own", str(entity))
         keys[:, i] = number(seed, *base), number(seed, *own), number(seed, "surface", name)
     base_part, own_part, surface_part = _directions(keys)
     out = base_part
     for part in (own_part, surface_part):
         across = part - (part * base_part).sum(axis=1, keepdims=True) * base_part
         out = out + _OWN * _unit(across)
-    # On a grid, so that the last bits do not hang on the machine or the batch, and both encodings say the same.
+    # On a grid, so that the last bits do not hang on the machine or the batch, and both encodings
+    # say the same.
     return (np.rint(_unit(out) * _SCALE) / _SCALE).astype(np.float32)
 
 

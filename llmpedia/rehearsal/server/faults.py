@@ -1,11 +1,13 @@
-"""What goes wrong, and how long an answer takes: decided by (seed, body, how often it was seen), so that a retry can succeed."""
+"""What goes wrong, and how long an answer takes: decided by (seed, body, how often it was seen), so
+that a retry can succeed.
+"""
 
 import json
 import math
 from statistics import NormalDist
 
-from llmpedia.rehearsal.world.seeded_random import share
 from llmpedia.rehearsal.settings import REQUEST_FAULTS, SOURCE_FAULTS, WorldSettings
+from llmpedia.rehearsal.world.seeded_random import share
 
 REFUSAL = "I'm sorry, but I can't help with that."
 _OF_COMPLETIONS = frozenset({"malformed", "truncated"})
@@ -17,8 +19,9 @@ def fault_of(settings: WorldSettings, stage: str, body: int, seen: int) -> str |
     """The fault of a request, None for none.
 
     Args:
-        stage: of the request; embeddings never get faults of completions, only NER answers get ``omitted``,
-            only verdict answers and grades ``verdict_syntax``; no closed-book answer, being free text, is ``malformed``.
+        stage: of the request; embeddings never get faults of completions, only NER answers get
+            ``omitted``, only verdict answers and grades ``verdict_syntax``; no closed-book answer,
+            being free text, is ``malformed``.
         body: hash of the request's body.
         seen: how often this body came before.
     """
@@ -26,7 +29,9 @@ def fault_of(settings: WorldSettings, stage: str, body: int, seen: int) -> str |
     for name in REQUEST_FAULTS:
         u -= getattr(settings.faults, name)
         if u < 0:
-            allowed = stage in _OF_STAGES.get(name, (stage,)) and not (name in _OF_COMPLETIONS and stage == "embedding")
+            allowed = stage in _OF_STAGES.get(name, (stage,)) and not (
+                name in _OF_COMPLETIONS and stage == "embedding"
+            )
             allowed = allowed and not (name == "malformed" and stage == "closed_book")
             return name if allowed else None
     return None
@@ -49,7 +54,9 @@ def source_fault_of(settings: WorldSettings, request: int, seen: int, may_lag: b
 
 
 def spoiled(fault: str, stage: str, text: str, u: float) -> tuple[str, str]:
-    """(text, finish_reason) of an answer with a fault of completions; ``u`` in [0, 1) says where it breaks."""
+    """(text, finish_reason) of an answer with a fault of completions; ``u`` in [0, 1) says where it
+    breaks.
+    """
     if fault == "truncated":
         return text[: int(len(text) * (0.2 + 0.7 * u))], "length"
     if fault == "omitted":
@@ -73,9 +80,12 @@ def _without_rows(text: str, u: float) -> str:
 
 
 def _with_bad_verdict(text: str, u: float) -> str:
-    """A verdict answer in which one entry is missing, has a label of its own or the number of no claim."""
+    """A verdict answer in which one entry is missing, has a label of its own or the number of no
+    claim.
+    """
     verdicts = json.loads(text)["verdicts"]
-    at, way = int(u * 7919) % max(len(verdicts), 1), int(u * 3)
+    at = int(u * 7919) % max(len(verdicts), 1)
+    way = int(u * 3)
     if way == 0:
         del verdicts[at : at + 1]
     elif verdicts:
@@ -84,9 +94,12 @@ def _with_bad_verdict(text: str, u: float) -> str:
 
 
 def _with_bad_decision(text: str, u: float) -> str:
-    """A grade in which one decision is missing or no boolean, or that decides on an account too many."""
+    """A grade in which one decision is missing or no boolean, or that decides on an account too
+    many.
+    """
     answer = json.loads(text)
-    decisions, way = answer["accounts"], int(u * 3)
+    decisions = answer["accounts"]
+    way = int(u * 3)
     if not decisions:
         return text
     number = list(decisions)[int(u * 7919) % len(decisions)]

@@ -1,8 +1,9 @@
-"""What the world's encyclopedia answers to the MediaWiki API, in the shapes of ``formatversion=2`` (mediawiki.org, API:Query).
+"""What the world's encyclopedia answers to the MediaWiki API, in the shapes of ``formatversion=2``
+(mediawiki.org, API:Query).
 
 ``action=query`` with ``list=search``, ``meta=siteinfo`` or ``titles`` (``redirects`` and
-``prop=extracts|revisions|pageprops|info``). No page is ``missing``, a title that MediaWiki refuses is ``invalid``; a bare
-homonym has ``pageprops.disambiguation``.
+``prop=extracts|revisions|pageprops|info``). No page is ``missing``, a title that MediaWiki refuses
+is ``invalid``; a bare homonym has ``pageprops.disambiguation``.
 """
 
 import hashlib
@@ -53,13 +54,19 @@ class MediaWiki:
     def answer(self, params: Params, origin: str) -> Json:
         """The answer to a request; ``origin``: scheme, host and port that it came to."""
         if params.get("action") != "query":
-            return failed(params, "badvalue", f'Unrecognized value for parameter "action": {params.get("action")}.')
+            return failed(
+                params, "badvalue", f'Unrecognized value for parameter "action": {params.get("action")}.'
+            )
         if params.get("list") == "search":
             found = search(self._world, params.get("srsearch", ""), limit(params.get("srlimit"), 10))
             return {"batchcomplete": True, "query": {"search": self._hits(found)}}
         titles = _values(params.get("titles", ""))
         if len(titles) > MOST:
-            return failed(params, "toomanyvalues", f'Too many values supplied for parameter "titles". The limit is {MOST}.')
+            return failed(
+                params,
+                "toomanyvalues",
+                f'Too many values supplied for parameter "titles". The limit is {MOST}.',
+            )
         query: Json = {}
         if params.get("meta") == "siteinfo":
             query |= site_info(_values(params.get("siprop", "general")), origin)
@@ -79,7 +86,11 @@ class MediaWiki:
         for title in dict.fromkeys(titles):
             normal = normal_title(title)
             if normal is None:
-                pages[title] = {"title": title, "invalidreason": "The requested page title is not valid.", "invalid": True}
+                pages[title] = {
+                    "title": title,
+                    "invalidreason": "The requested page title is not valid.",
+                    "invalid": True,
+                }
                 continue
             if normal != title:
                 normalized.append(_normalized(title, normal))
@@ -105,8 +116,16 @@ class MediaWiki:
         if "pageprops" in props and found.senses and not redirect:
             shown["pageprops"] = {"disambiguation": ""}
         if "info" in props:
-            shown |= {"contentmodel": "wikitext", "pagelanguage": "en", "touched": _TOUCHED, "lastrevid": _revision_id(text)}
-            shown |= {"length": len(text.encode(errors="replace")), **({"redirect": True} if redirect else {})}
+            shown |= {
+                "contentmodel": "wikitext",
+                "pagelanguage": "en",
+                "touched": _TOUCHED,
+                "lastrevid": _revision_id(text),
+            }
+            shown |= {
+                "length": len(text.encode(errors="replace")),
+                **({"redirect": True} if redirect else {}),
+            }
         return title, shown
 
     def _page_id(self, title: str) -> int:
@@ -120,7 +139,9 @@ def _revision(text: str, props: list[str]) -> Json:
     if "timestamp" in props:
         revision["timestamp"] = _TOUCHED
     if "content" in props:
-        revision["slots"] = {"main": {"contentmodel": "wikitext", "contentformat": "text/x-wiki", "content": text}}
+        revision["slots"] = {
+            "main": {"contentmodel": "wikitext", "contentformat": "text/x-wiki", "content": text}
+        }
     return revision
 
 
@@ -151,14 +172,25 @@ def site_info(props: list[str], origin: str) -> Json:
             "wikiid": "rehearsal",
         },
         "namespaces": {str(n): _namespace(n, name) for n, name in _NAMESPACES.items()},
-        "namespacealiases": [{"id": 6, "alias": "Image"}, {"id": 7, "alias": "Image talk"}, {"id": 4, "alias": "WP"}],
+        "namespacealiases": [
+            {"id": 6, "alias": "Image"},
+            {"id": 7, "alias": "Image talk"},
+            {"id": 4, "alias": "WP"},
+        ],
         "interwikimap": [{"prefix": p, "url": url, "protorel": False} for p, url in _INTERWIKI.items()],
     }
     return {name: whole[name] for name in props if name in whole}
 
 
 def _namespace(n: int, name: str) -> Json:
-    shown = {"id": n, "case": "first-letter", "name": name, "subpages": n > 0, "content": n == 0, "nonincludable": False}
+    shown = {
+        "id": n,
+        "case": "first-letter",
+        "name": name,
+        "subpages": n > 0,
+        "content": n == 0,
+        "nonincludable": False,
+    }
     return shown if n == 0 else {**shown, "canonical": name}
 
 
@@ -169,14 +201,18 @@ def _values(text: str) -> list[str]:
 
 
 def limit(text: str | None, default: int) -> int:
-    """A parameter as a number up to the most allowed; ``max`` and what is no number give the most and the default."""
+    """A parameter as a number up to the most allowed; ``max`` and what is no number give the most
+    and the default.
+    """
     if text == "max":
         return MOST
     return min(MOST, int(text)) if text and text.isdecimal() else default
 
 
 def failed(params: Params, code: str, text: str, **data: Any) -> Json:
-    """An error as the API tells it: in a shape of its own where ``errorformat`` is given (mediawiki.org, API:Errors)."""
+    """An error as the API tells it: in a shape of its own where ``errorformat`` is given
+    (mediawiki.org, API:Errors).
+    """
     if params.get("errorformat", "bc") == "bc":
         return {"error": {"code": code, "info": text, **data}}
     return {"errors": [{"code": code, "text": text, "data": data, "module": "main"}]}

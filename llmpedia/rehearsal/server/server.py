@@ -1,7 +1,8 @@
-"""The world behind HTTP on loopback: OpenAI-compatible chat completions and embeddings, with faults and latency.
+"""The world behind HTTP on loopback: OpenAI-compatible chat completions and embeddings, with faults
+and latency.
 
-``GET /stats`` gives the counters as JSON, ``POST /stats`` gives them and starts anew. Other interfaces add their own routes to
-the application that :meth:`Server.app` makes.
+``GET /stats`` gives the counters as JSON, ``POST /stats`` gives them and starts anew. Other
+interfaces add their own routes to the application that :meth:`Server.app` makes.
 """
 
 import asyncio
@@ -19,14 +20,14 @@ from typing import Any
 from aiohttp import web
 
 from llmpedia.errors import InputError
-from llmpedia.rehearsal.server.batch_service import Batches
-from llmpedia.rehearsal.world.seeded_random import share
-from llmpedia.rehearsal.server.faults import fault_of, latency_s, source_fault_of, spoiled
 from llmpedia.rehearsal.model.model import Model, asked
-from llmpedia.rehearsal.settings import WorldSettings
-from llmpedia.rehearsal.server.stats import Stats
+from llmpedia.rehearsal.server.batch_service import Batches
 from llmpedia.rehearsal.server.embeddings import vector_texts, vectors
+from llmpedia.rehearsal.server.faults import fault_of, latency_s, source_fault_of, spoiled
+from llmpedia.rehearsal.server.stats import Stats
 from llmpedia.rehearsal.server.web_routes import WebRoutes, lagged, lags
+from llmpedia.rehearsal.settings import WorldSettings
+from llmpedia.rehearsal.world.seeded_random import share
 from llmpedia.rehearsal.world.world import World
 
 _MAX_BODY = 256 << 20
@@ -37,7 +38,9 @@ class Server:
     """Routes of one world."""
 
     def __init__(self, world: World) -> None:
-        self.world, self.model, self.stats = world, Model(world), Stats()
+        self.world = world
+        self.model = Model(world)
+        self.stats = Stats()
         self._texts: dict[str, str] = {}
 
     def app(self) -> web.Application:
@@ -100,7 +103,9 @@ class Server:
             self.stats.leave()
         return answer
 
-    async def _serve_source(self, request: web.Request, stage: str, handle: Callable[..., web.Response]) -> web.StreamResponse:
+    async def _serve_source(
+        self, request: web.Request, stage: str, handle: Callable[..., web.Response]
+    ) -> web.StreamResponse:
         """A request to a source: counted, with the faults and the latency of sources."""
         self.stats.arrive()
         try:
@@ -130,18 +135,25 @@ class Server:
         failed = await self._fail(request, fault, number, seen)
         if failed is not None:
             return failed
-        text, reason = self.model.answer_to(question), "stop"
+        text = self.model.answer_to(question)
+        reason = "stop"
         if fault is not None:
-            text, reason = spoiled(fault, question.stage, text, share(self.world.settings.seed, "where", number, seen))
+            text, reason = spoiled(
+                fault, question.stage, text, share(self.world.settings.seed, "where", number, seen)
+            )
         self.stats.answered(number)
         return _json(_completion(body, *_within(body, text, reason)))
 
-    async def _embeddings(self, request: web.Request, body: dict[str, Any], number: int) -> web.StreamResponse:
+    async def _embeddings(
+        self, request: web.Request, body: dict[str, Any], number: int
+    ) -> web.StreamResponse:
         names = _names(body)
         if names is None:
             return _error(400, "input: a text or a list of texts is needed, none of them empty")
         seen = self.stats.count("embedding", number)
-        failed = await self._fail(request, fault_of(self.world.settings, "embedding", number, seen), number, seen)
+        failed = await self._fail(
+            request, fault_of(self.world.settings, "embedding", number, seen), number, seen
+        )
         if failed is not None:
             return failed
         self.stats.answered(number)
@@ -150,10 +162,15 @@ class Server:
     def _embedded(self, body: dict[str, Any], names: list[str]) -> bytes:
         """The answer to an embeddings request, as JSON."""
         if body.get("encoding_format") == "base64":
-            rows = [f'"{base64.b64encode(v.tobytes()).decode()}"' for v in vectors(self.world, names).astype("<f4")]
+            rows = [
+                f'"{base64.b64encode(v.tobytes()).decode()}"'
+                for v in vectors(self.world, names).astype("<f4")
+            ]
         else:
             rows = self._vector_texts(names)
-        data = ",".join(f'{{"object":"embedding","index":{i},"embedding":{row}}}' for i, row in enumerate(rows))
+        data = ",".join(
+            f'{{"object":"embedding","index":{i},"embedding":{row}}}' for i, row in enumerate(rows)
+        )
         tokens = sum(map(len, names)) // 4
         tail = f'"model":{json.dumps(body.get("model"))},"usage":{{"prompt_tokens":{tokens},"total_tokens":{tokens}}}'
         return f'{{"object":"list","data":[{data}],{tail}}}'.encode()
@@ -166,8 +183,12 @@ class Server:
         self._texts.update(zip(new, vector_texts(self.world, new), strict=True))
         return [self._texts[n] for n in names]
 
-    async def _fail(self, request: web.Request, fault: str | None, number: int, seen: int) -> web.StreamResponse | None:
-        """Wait the latency out; then the answer of a fault of requests, None where an answer is due."""
+    async def _fail(
+        self, request: web.Request, fault: str | None, number: int, seen: int
+    ) -> web.StreamResponse | None:
+        """Wait the latency out; then the answer of a fault of requests, None where an answer is
+        due.
+        """
         settings = self.world.settings
         if fault is not None:
             self.stats.faults[fault] += 1
@@ -189,7 +210,12 @@ class Server:
 
     async def models(self, _: web.Request) -> web.StreamResponse:
         """``GET /v1/models``."""
-        return _json({"object": "list", "data": [{"id": "rehearsal", "object": "model", "created": 0, "owned_by": "llmpedia"}]})
+        return _json(
+            {
+                "object": "list",
+                "data": [{"id": "rehearsal", "object": "model", "created": 0, "owned_by": "llmpedia"}],
+            }
+        )
 
     async def show_stats(self, _: web.Request) -> web.StreamResponse:
         """``GET /stats``."""
@@ -209,27 +235,42 @@ def _digest(data: bytes) -> int:
 def _within(body: dict[str, Any], text: str, reason: str) -> tuple[str, str]:
     """The answer, cut off at the budget of tokens that the request gives."""
     limit = body.get("max_tokens") or body.get("max_completion_tokens")
-    return (text[: 4 * limit], "length") if isinstance(limit, int) and len(text) > 4 * limit else (text, reason)
+    return (
+        (text[: 4 * limit], "length") if isinstance(limit, int) and len(text) > 4 * limit else (text, reason)
+    )
 
 
 def _names(body: dict[str, Any]) -> list[str] | None:
     """The texts to embed; None where the body does not give any."""
     names = body.get("input")
     names = [names] if isinstance(names, str) else names
-    return names if isinstance(names, list) and names and all(isinstance(n, str) and n for n in names) else None
+    return (
+        names if isinstance(names, list) and names and all(isinstance(n, str) and n for n in names) else None
+    )
 
 
 def _completion(body: dict[str, Any], text: str, reason: str) -> dict[str, Any]:
     """The body of an answer; a token is four characters."""
     prompt = sum(len(m["content"]) for m in body["messages"] if isinstance(m.get("content"), str)) // 4
     choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": reason}
-    usage = {"prompt_tokens": prompt, "completion_tokens": len(text) // 4, "total_tokens": prompt + len(text) // 4}
-    named = {"id": "chatcmpl-rehearsal", "object": "chat.completion", "created": 0, "model": body.get("model")}
+    usage = {
+        "prompt_tokens": prompt,
+        "completion_tokens": len(text) // 4,
+        "total_tokens": prompt + len(text) // 4,
+    }
+    named = {
+        "id": "chatcmpl-rehearsal",
+        "object": "chat.completion",
+        "created": 0,
+        "model": body.get("model"),
+    }
     return {**named, "choices": [choice], "usage": usage}
 
 
 def _json(data: Any) -> web.Response:
-    return web.Response(body=json.dumps(data, ensure_ascii=False).encode(errors="replace"), content_type="application/json")
+    return web.Response(
+        body=json.dumps(data, ensure_ascii=False).encode(errors="replace"), content_type="application/json"
+    )
 
 
 def _error(status: int, message: str, headers: dict[str, str] | None = None) -> web.Response:
@@ -238,7 +279,9 @@ def _error(status: int, message: str, headers: dict[str, str] | None = None) -> 
 
 
 async def _hang(request: web.Request, seconds: float) -> None:
-    """Say nothing for so long, or until the client has gone: one that has gone is in flight no more."""
+    """Say nothing for so long, or until the client has gone: one that has gone is in flight no
+    more.
+    """
     end = time.monotonic() + seconds
     while time.monotonic() < end and request.transport is not None and not request.transport.is_closing():
         await asyncio.sleep(0.1)
@@ -257,8 +300,12 @@ def _reset(request: web.Request) -> web.Response:
 
 
 async def _broken_off(request: web.Request) -> web.StreamResponse:
-    """A page whose connection closes before the length that its head gives: HTML that is not whole looks like any other."""
-    response = web.StreamResponse(headers={"Content-Length": "10000", "Content-Type": "text/html; charset=utf-8"})
+    """A page whose connection closes before the length that its head gives: HTML that is not whole
+    looks like any other.
+    """
+    response = web.StreamResponse(
+        headers={"Content-Length": "10000", "Content-Type": "text/html; charset=utf-8"}
+    )
     await response.prepare(request)
     await response.write(b"<!DOCTYPE html><html><head><title>")
     if request.transport is not None:

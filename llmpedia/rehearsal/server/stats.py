@@ -1,4 +1,6 @@
-"""What the world was asked: counts, repeats, faults, and how many requests were in flight over time."""
+"""What the world was asked: counts, repeats, faults, and how many requests were in flight over
+time.
+"""
 
 import time
 from collections import Counter

@@ -1,8 +1,9 @@
 """The world's sources behind HTTP: a MediaWiki API, a search route, web pages.
 
-``/w/api.php``, GET or POST: see :mod:`llmpedia.rehearsal.server.mediawiki`; a request with ``maxlag`` that meets a lag is refused with
-code ``maxlag``. ``/search?q=&n=``: results with address, title and snippet. ``/page/TITLE?n=``: the n-th web page on an entity or
-on the subject of a planted disagreement.
+``/w/api.php``, GET or POST: see :mod:`llmpedia.rehearsal.server.mediawiki`; a request with
+``maxlag`` that meets a lag is refused with code ``maxlag``. ``/search?q=&n=``: results with
+address, title and snippet. ``/page/TITLE?n=``: the n-th web page on an entity or on the subject of
+a planted disagreement.
 """
 
 import html
@@ -10,9 +11,9 @@ from urllib.parse import quote
 
 from aiohttp import web
 
+from llmpedia.rehearsal.planted.pages import planted_pages, search_planted
 from llmpedia.rehearsal.server.mediawiki import MediaWiki, Params, error_code, failed, limit
 from llmpedia.rehearsal.world.names import fold
-from llmpedia.rehearsal.planted.pages import planted_pages, search_planted
 from llmpedia.rehearsal.world.sources import WEB_PAGES, normal_title, page_title, search, web_text
 from llmpedia.rehearsal.world.world import World
 
@@ -50,7 +51,8 @@ class WebRoutes:
     """Answers of the sources of one world, each a function of the request alone."""
 
     def __init__(self, world: World) -> None:
-        self._world, self._wiki = world, MediaWiki(world)
+        self._world = world
+        self._wiki = MediaWiki(world)
 
     def mediawiki(self, request: web.Request, params: Params) -> web.Response:
         """``/w/api.php``; ``params``: of query and form together."""
@@ -60,19 +62,30 @@ class WebRoutes:
 
     def search(self, request: web.Request, params: Params) -> web.Response:
         """``/search``: the pages of what the query names first, then one of each of its group."""
-        most, origin = limit(params.get("n"), 10), str(request.url.origin())
-        planted = [_result(origin, p.title, p.number, p.text) for p in search_planted(self._world, params.get("q", ""), most)]
+        most = limit(params.get("n"), 10)
+        origin = str(request.url.origin())
+        planted = [
+            _result(origin, p.title, p.number, p.text)
+            for p in search_planted(self._world, params.get("q", ""), most)
+        ]
         named = search(self._world, params.get("q", ""), most)
         places = [(e, n) for i, e in enumerate(named) for n in range(WEB_PAGES if i == 0 else 1)]
-        results = [_result(origin, page_title(self._world, e), n, web_text(self._world, e, n)) for e, n in places[:most]]
+        results = [
+            _result(origin, page_title(self._world, e), n, web_text(self._world, e, n))
+            for e, n in places[:most]
+        ]
         return web.json_response({"results": [*planted, *results][:most]})
 
     def page(self, request: web.Request, params: Params) -> web.Response:
         """``/page/TITLE``."""
         title = request.match_info["title"]
-        senses, number = self._world.senses(title), limit(params.get("n"), 0)
+        senses = self._world.senses(title)
+        number = limit(params.get("n"), 0)
         if senses:
-            return _page(normal_title(page_title(self._world, senses[0])) or title, web_text(self._world, senses[0], number))
+            return _page(
+                normal_title(page_title(self._world, senses[0])) or title,
+                web_text(self._world, senses[0], number),
+            )
         planted = planted_pages(self._world).get(fold(title), ())
         if not 0 <= number < len(planted):
             return web.Response(status=404, text="no such page")
@@ -86,4 +99,6 @@ def _result(origin: str, title: str, n: int, text: str) -> dict[str, str]:
 
 def _page(title: str, text: str) -> web.Response:
     paragraphs = "\n".join(f"<p>{html.escape(p)}</p>" for p in text.split("\n\n"))
-    return web.Response(text=_PAGE.format(title=html.escape(title), paragraphs=paragraphs), content_type="text/html")
+    return web.Response(
+        text=_PAGE.format(title=html.escape(title), paragraphs=paragraphs), content_type="text/html"
+    )

@@ -1,7 +1,7 @@
 """Planted facts: what an article claims, and what the sources of the world say about it.
 
-The shares of true and false claims change from the most popular entity to the least (``settings.Facts``); a claim that is
-neither is in no source.
+The shares of true and false claims change from the most popular entity to the least
+(``settings.Facts``); a claim that is neither is in no source.
 """
 
 from dataclasses import dataclass
@@ -45,7 +45,9 @@ _PREDICATES: dict[str, tuple[tuple[str, str, str], ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A sentence that states a fact: ``text`` over {s} and {o}; ``kind`` of its object: year, large, count, place, ..."""
+    """A sentence that states a fact: ``text`` over {s} and {o}; ``kind`` of its object: year,
+    large, count, place, ...
+    """
 
     text: str
     kind: str
@@ -53,14 +55,18 @@ class Template:
 
 TEMPLATES = tuple(Template(text, kind) for rows in _PREDICATES.values() for _, text, kind in rows)
 _KINDS = {template.text: template.kind for template in TEMPLATES}
-_TRADES = "cartographer printer surveyor organist watchmaker notary gardener actuary glassblower navigator".split()
+_TRADES = (
+    "cartographer printer surveyor organist watchmaker notary gardener actuary glassblower navigator".split()
+)
 _COLOURS = "crimson ochre indigo silver emerald ivory black saffron".split()
 _COUNTS = "two three four five six seven eight nine ten eleven twelve".split()
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """``claimed``: the object that articles state. ``actual``: what sources state; None: nothing. ``template``: the sentence."""
+    """``claimed``: the object that articles state. ``actual``: what sources state; None: nothing.
+    ``template``: the sentence.
+    """
 
     predicate: str
     claimed: str
@@ -75,14 +81,16 @@ class Fact:
 
 def facts_of(world: World, entity: int) -> tuple[Fact, ...]:
     """The 6 or more facts that the article on an entity states, in order."""
-    settings, p = world.settings.facts, world.depth(entity)
+    settings = world.settings.facts
+    p = world.depth(entity)
     true = settings.true_head + (settings.true_tail - settings.true_head) * p
     false = settings.false_head + (settings.false_tail - settings.false_head) * p
     rng = dice(world.settings.seed, "facts", entity)
     out = []
     for predicate, template, kind in (*_PREDICATES.get(world.kind(entity), ()), *_PREDICATES[""]):
         u = rng.random()
-        claimed, other = _object(world, kind, rng.random()), _object(world, kind, rng.random())
+        claimed = _object(world, kind, rng.random())
+        other = _object(world, kind, rng.random())
         if u < true:
             out.append(Fact(predicate, claimed, claimed, "true", template))
         elif u < true + false and other != claimed:

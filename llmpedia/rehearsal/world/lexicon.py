@@ -1,4 +1,6 @@
-"""The words that names and articles of the world are made of: syllables of many scripts, templates, nouns, headings."""
+"""The words that names and articles of the world are made of: syllables of many scripts, templates,
+nouns, headings.
+"""
 
 from dataclasses import dataclass
 
@@ -16,7 +18,9 @@ class Culture:
     lengths: tuple[int, int] = (2, 3)
 
 
-def _culture(syllables: str, endings: str, latin: bool = True, joint: str = " ", lengths: tuple[int, int] = (2, 3)) -> Culture:
+def _culture(
+    syllables: str, endings: str, latin: bool = True, joint: str = " ", lengths: tuple[int, int] = (2, 3)
+) -> Culture:
     return Culture(tuple(syllables.split()), tuple(endings.split()) or ("",), latin, joint, lengths)
 
 
@@ -76,7 +80,11 @@ def cultures() -> tuple[Culture, ...]:
             "اباد ية ان ة",
             False,
         ),
-        _culture("अ आ का कु गा गो चं जा जी तु दि दे ना नी पा प्र बा भा मा मी मु या रा री ला ली वा वि शा सा सु ही", "पुर गढ़ नगर", False),
+        _culture(
+            "अ आ का कु गा गो चं जा जी तु दि दे ना नी पा प्र बा भा मा मी मु या रा री ला ली वा वि शा सा सु ही",
+            "पुर गढ़ नगर",
+            False,
+        ),
         _culture(
             "安 白 北 城 川 春 大 德 东 芳 峰 光 广 国 海 和 华 江 金 京 兰 林 龙 明 南 宁 平 青 泉 山 石 水 天 田 文 西 夏",
             "州 山 城 江 县 市",
@@ -126,9 +134,7 @@ NOUNS = (
     "Storm Stranger Street Summer Table Thorn Thread Throne Tide Tower Train Tree Valley Violin Voice Wall Watchman "
     "Water Whale Wheel Widow Wind Window Wolf Word"
 ).split()
-REGIONS = (
-    "Maine Ontario Bavaria Kent Lombardy Galicia Silesia Texas Otago Skåne Brittany Kerala Vermont Anatolia Tasmania".split()
-)
+REGIONS = "Maine Ontario Bavaria Kent Lombardy Galicia Silesia Texas Otago Skåne Brittany Kerala Vermont Anatolia Tasmania".split()
 
 # Type -> what the lead may call it.
 TYPES: dict[str, tuple[str, ...]] = {
@@ -186,8 +192,24 @@ LAWS = (
     ("%s Doctrine", "Doctrine of %s"),
     ("%s Medal", "Medal of %s"),
 )
-THINGS = (("HMS %s", "%s (Royal Navy)"), ("%s telescope", "Telescope of %s"), ("SS %s", "Steamship %s"), ("%s++", "%s plus plus"))
-PLACES = ("Lake %s", "Mount %s", "Port %s", "New %s", "%s Falls", "%s Island", "San %s", "Upper %s", "Cape %s", "%s Bay")
+THINGS = (
+    ("HMS %s", "%s (Royal Navy)"),
+    ("%s telescope", "Telescope of %s"),
+    ("SS %s", "Steamship %s"),
+    ("%s++", "%s plus plus"),
+)
+PLACES = (
+    "Lake %s",
+    "Mount %s",
+    "Port %s",
+    "New %s",
+    "%s Falls",
+    "%s Island",
+    "San %s",
+    "Upper %s",
+    "Cape %s",
+    "%s Bay",
+)
 
 # Qualifier -> type, and another name of what is so qualified.
 QUALIFIERS: tuple[tuple[str, str, str], ...] = (

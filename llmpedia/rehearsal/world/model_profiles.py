@@ -1,6 +1,8 @@
-"""What the models of a world know, and so write: the model ``rehearsal`` all of it, one called ``rehearsal-NAME`` its own part.
+"""What the models of a world know, and so write: the model ``rehearsal`` all of it, one called
+``rehearsal-NAME`` its own part.
 
-Links, facts and the sense of a link are asked of a mind; the names, kinds and sources of entities are the world's, whoever asks.
+Links, facts and the sense of a link are asked of a mind; the names, kinds and sources of entities
+are the world's, whoever asks.
 """
 
 from functools import lru_cache
@@ -8,10 +10,10 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from llmpedia.rehearsal.world.seeded_random import dice, number, shares
+from llmpedia.rehearsal.settings import OTHER_MODEL, Knowledge
 from llmpedia.rehearsal.world.facts import Fact, facts_of, object_for
 from llmpedia.rehearsal.world.names import fold
-from llmpedia.rehearsal.settings import OTHER_MODEL, Knowledge
+from llmpedia.rehearsal.world.seeded_random import dice, number, shares
 from llmpedia.rehearsal.world.world import Mention, World
 
 THINKING = "-thinking"  # how the name of a model ends that thinks before it answers, and writes what it would write without
@@ -41,14 +43,18 @@ class OtherMind(Mind):
 
     def __init__(self, world: World, model: str) -> None:
         super().__init__(world)
-        self.model, self.knowledge = model, knowledge_of(world, model)
+        self.model = model
+        self.knowledge = knowledge_of(world, model)
         self._seed = world.settings.seed
         self.known = _known(world, model, self.knowledge)
         self.mentions_of = lru_cache(maxsize=4096)(self._mentions)  # type: ignore[method-assign]
 
     def _mentions(self, subject: str) -> tuple[Mention, ...]:
-        """A share of the links that ``rehearsal`` makes, where it knows what they name; the rest of its own choice."""
-        own, told = self.world.entity(subject), self.knowledge
+        """A share of the links that ``rehearsal`` makes, where it knows what they name; the rest of
+        its own choice.
+        """
+        own = self.world.entity(subject)
+        told = self.knowledge
         rng = dice(self._seed, "links", self.model, fold(subject) if own is None else own)
         common = [m for m in self.world.mentions_of(subject) if m.entity is None or self.known[m.entity]]
         kept = [m for m in common if rng.random() < told.shared_links]
@@ -56,17 +62,37 @@ class OtherMind(Mind):
         return self.world.drawn_links(subject, rng, wanted, kept[:wanted], lambda e: bool(self.known[e]))
 
     def facts(self, entity: int) -> tuple[Fact, ...]:
-        """The world's facts: those that sources have are stated rightly or wrongly, some of the others are left out."""
-        told, depth, out = self.knowledge, self.world.depth(entity), list[Fact]()
+        """The world's facts: those that sources have are stated rightly or wrongly, some of the
+        others are left out.
+        """
+        told = self.knowledge
+        depth = self.world.depth(entity)
+        out = list[Fact]()
         right = told.right_head + (told.right_tail - told.right_head) * depth
         for place, fact in enumerate(facts_of(self.world, entity)):
             rng = dice(self._seed, "recalled", self.model, entity, place)
             if fact.actual is None:
                 if rng.random() < told.guesses:
-                    out.append(Fact(fact.predicate, object_for(self.world, fact, rng.random()), None, "absent", fact.template))
+                    out.append(
+                        Fact(
+                            fact.predicate,
+                            object_for(self.world, fact, rng.random()),
+                            None,
+                            "absent",
+                            fact.template,
+                        )
+                    )
                 continue
             claimed = fact.actual if rng.random() < right else object_for(self.world, fact, rng.random())
-            out.append(Fact(fact.predicate, claimed, fact.actual, "true" if claimed == fact.actual else "false", fact.template))
+            out.append(
+                Fact(
+                    fact.predicate,
+                    claimed,
+                    fact.actual,
+                    "true" if claimed == fact.actual else "false",
+                    fact.template,
+                )
+            )
         return tuple(out)
 
 
@@ -74,7 +100,9 @@ class Minds:
     """The minds of one world, each made when its model is first asked."""
 
     def __init__(self, world: World) -> None:
-        self._world, self._plain, self._others = world, Mind(world), dict[str, OtherMind]()
+        self._world = world
+        self._plain = Mind(world)
+        self._others = dict[str, OtherMind]()
 
     def of(self, model: str) -> Mind:
         """The mind of a model."""
@@ -92,7 +120,9 @@ def knowledge_of(world: World, model: str) -> Knowledge:
 
 
 def overlap(minds: list[OtherMind]) -> float:
-    """Jaccard of the entities that minds know: what the subjects of their walks come to once nothing is left to find."""
+    """Jaccard of the entities that minds know: what the subjects of their walks come to once
+    nothing is left to find.
+    """
     known = [mind.known for mind in minds]
     return float(np.logical_and.reduce(known).sum() / np.logical_or.reduce(known).sum())
 

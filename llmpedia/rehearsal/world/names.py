@@ -1,6 +1,8 @@
-"""Names: what 64 bits are called, in many forms and scripts, and under which surfaces they are found.
+"""Names: what 64 bits are called, in many forms and scripts, and under which surfaces they are
+found.
 
-Nothing here knows an entity's number: names are functions of hashes, so that none can be told from a name.
+Nothing here knows an entity's number: names are functions of hashes, so that none can be told from
+a name.
 """
 
 import re
@@ -24,14 +26,14 @@ _WEIGHTS = (
     (100, "thing"),
 )
 _LETTERS = str.maketrans("łŁøØıđĐßæÆœŒå", "lLoOidDsaAoOa")
-_ROMAN = (
-    "I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX XXI XXII XXIII XXIV XXV XXVI XXVII XXVIII".split()
-)
+_ROMAN = "I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX XXI XXII XXIII XXIV XXV XXVI XXVII XXVIII".split()
 _ORDINALS = "First Second Third Fourth Fifth Sixth Seventh".split()
 
 
 def fold(name: str) -> str:
-    """What two surfaces share if their canonical keys are the same (for names of this world; it may merge more)."""
+    """What two surfaces share if their canonical keys are the same (for names of this world; it may
+    merge more).
+    """
     if name.isascii():
         return name.lower().translate(_GONE)
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
@@ -68,10 +70,12 @@ class Namer:
         if kind == "work":
             return self._work(h)
         if kind == "event" and h % 5 == 0:
-            year, stem = 1500 + (h >> 8) % 520, self.word(h)
+            year = 1500 + (h >> 8) % 520
+            stem = self.word(h)
             return Named(kind, (f"{year} {stem} earthquake", f"{stem} earthquake of {year}"))
         if kind == "law" and h % 3 == 0:
-            year, stem = 1600 + (h >> 8) % 420, self.word(h)
+            year = 1600 + (h >> 8) % 420
+            stem = self.word(h)
             return Named(kind, (f"{stem} Act of {year}", f"{year} {stem} Act"))
         return self._templated(kind, h)
 
@@ -85,12 +89,19 @@ class Namer:
         return stem if (h >> 36) % 8 else f"{stem} {lexicon.REGIONS[(h >> 40) % len(lexicon.REGIONS)]}"
 
     def _culture(self, h: int) -> int:
-        return h % self._latin if (h >> 5) % 100 < 84 else self._latin + (h >> 13) % (len(self._cultures) - self._latin)
+        return (
+            h % self._latin
+            if (h >> 5) % 100 < 84
+            else self._latin + (h >> 13) % (len(self._cultures) - self._latin)
+        )
 
     def _person(self, h: int) -> Named:
         c = self._culture(h)
-        given, family, culture = self._given[c], self._family[c], self._cultures[c]
-        first, last = given[(h >> 20) % len(given)], family[(h >> 32) % len(family)]
+        given = self._given[c]
+        family = self._family[c]
+        culture = self._cultures[c]
+        first = given[(h >> 20) % len(given)]
+        last = family[(h >> 32) % len(family)]
         style = (h >> 44) % 20
         if not culture.joint:
             return Named("person", (f"{last[0]}{first}", f"{last[0]} {first}, {lexicon.REGIONS[h % 15]}"))
@@ -111,7 +122,8 @@ class Namer:
 
     def _place(self, h: int) -> tuple[str, ...]:
         c = self._culture(h)
-        family, culture = self._family[c], self._cultures[c]
+        family = self._family[c]
+        culture = self._cultures[c]
         stem = family[(h >> 20) % len(family)]
         town = stem + culture.endings[(h >> 34) % len(culture.endings)]
         if not culture.latin:
@@ -127,15 +139,26 @@ class Namer:
     def _work(self, h: int) -> Named:
         adjective = lexicon.ADJECTIVES[(h >> 8) % len(lexicon.ADJECTIVES)]
         noun = lexicon.NOUNS[(h >> 20) % len(lexicon.NOUNS)]
-        style, other = h % 5, lexicon.NOUNS[(h >> 32) % len(lexicon.NOUNS)]
+        style = h % 5
+        other = lexicon.NOUNS[(h >> 32) % len(lexicon.NOUNS)]
         if style == 0:
-            return Named("work", (f"The {adjective} {noun} of {self.word(h)}", f"{adjective} {noun} of {self.word(h)}"))
+            return Named(
+                "work", (f"The {adjective} {noun} of {self.word(h)}", f"{adjective} {noun} of {self.word(h)}")
+            )
         if style == 1:
-            return Named("work", (f"{self.word(h)}: The {adjective} {noun}", f"{self.word(h)}, or the {adjective} {noun}"))
+            return Named(
+                "work",
+                (f"{self.word(h)}: The {adjective} {noun}", f"{self.word(h)}, or the {adjective} {noun}"),
+            )
         if style == 2:
-            return Named("work", (f"The {noun} and the {adjective} {other}", f"{noun} and {adjective} {other}"))
+            return Named(
+                "work", (f"The {noun} and the {adjective} {other}", f"{noun} and {adjective} {other}")
+            )
         if style == 3:
-            return Named("work", (f"{adjective} {noun}, {adjective} {other}", f"The {adjective} {noun}, {adjective} {other}"))
+            return Named(
+                "work",
+                (f"{adjective} {noun}, {adjective} {other}", f"The {adjective} {noun}, {adjective} {other}"),
+            )
         return Named("work", (f"The {noun}s of {self.word(h)}", f"{noun}s of {self.word(h)}"))
 
     def _templated(self, kind: str, h: int) -> Named:
@@ -157,27 +180,42 @@ class Namer:
 
     def siblings(self, h: int, size: int) -> list[Named]:
         """Members of one series: missions, wars, games, battles, parts, kings."""
-        stem, style = self.word(h), (h >> 44) % 6
+        stem = self.word(h)
+        style = (h >> 44) % 6
         start = (h >> 50) % 14
         if style == 0:
-            return [Named("thing", (f"{stem} {start + i + 1}", f"{stem} {_ROMAN[start + i]}")) for i in range(size)]
+            return [
+                Named("thing", (f"{stem} {start + i + 1}", f"{stem} {_ROMAN[start + i]}"))
+                for i in range(size)
+            ]
         if style == 1:
-            return [Named("event", (f"{stem} War {_ROMAN[i]}", f"{_ORDINALS[i]} {stem} War")) for i in range(size)]
+            return [
+                Named("event", (f"{stem} War {_ROMAN[i]}", f"{_ORDINALS[i]} {stem} War")) for i in range(size)
+            ]
         if style == 2:
             years = [1880 + 4 * (start + i) for i in range(size)]
             return [Named("event", (f"{year} {stem} Games", f"{stem} Games of {year}")) for year in years]
         if style == 3:
-            return [Named("event", (f"{_ORDINALS[i]} Battle of {stem}", f"Battle of {stem} ({_ROMAN[i]})")) for i in range(size)]
+            return [
+                Named("event", (f"{_ORDINALS[i]} Battle of {stem}", f"Battle of {stem} ({_ROMAN[i]})"))
+                for i in range(size)
+            ]
         if style == 4:
             title = self._work(h).forms[0]
             return [Named("work", (f"{title} {i + 1}", f"{title}, Part {_ROMAN[i]}")) for i in range(size)]
         given = self._given[h % self._latin]
         king = given[(h >> 8) % len(given)]
-        return [Named("person", (f"{king} {_ROMAN[i]} of {stem}", f"{king} the {_ORDINALS[i]} of {stem}")) for i in range(size)]
+        return [
+            Named("person", (f"{king} {_ROMAN[i]} of {stem}", f"{king} the {_ORDINALS[i]} of {stem}"))
+            for i in range(size)
+        ]
 
     def homonyms(self, h: int, size: int, bare: bool) -> list[Named]:
-        """Things of one base name: qualified ("X (river)", "X, Maine"), or ``bare`` (all of them "X")."""
-        base, out = self.word(h), []
+        """Things of one base name: qualified ("X (river)", "X, Maine"), or ``bare`` (all of them
+        "X").
+        """
+        base = self.word(h)
+        out = []
         if not bare and (h >> 44) % 4 == 0:
             at = (h >> 46) % len(lexicon.REGIONS)
             regions = [lexicon.REGIONS[(at + i) % len(lexicon.REGIONS)] for i in range(size)]
@@ -194,12 +232,16 @@ def unaccented(name: str) -> str | None:
     """The name in plain ASCII letters, where that differs and is possible."""
     if name.isascii():
         return None
-    text = "".join(c for c in unicodedata.normalize("NFD", name.translate(_LETTERS)) if unicodedata.category(c) != "Mn")
+    text = "".join(
+        c for c in unicodedata.normalize("NFD", name.translate(_LETTERS)) if unicodedata.category(c) != "Mn"
+    )
     return text if text.isascii() else None
 
 
 def respelled(name: str, h: int) -> str:
-    """Another spelling with the same canonical key: hyphens, dots, case, composition; the name itself if it has none."""
+    """Another spelling with the same canonical key: hyphens, dots, case, composition; the name
+    itself if it has none.
+    """
     ways = []
     if " " in name:
         at = [m.start() for m in re.finditer(" ", name)][h % name.count(" ")]

@@ -1,6 +1,8 @@
-"""Articles, outlines and fact sheets of the world: what its model writes about a subject, known or not.
+"""Articles, outlines and fact sheets of the world: what its model writes about a subject, known or
+not.
 
-The links of an article are ``World.mentions_of(subject)`` whatever its headings, so that the truth behind each is known.
+The links of an article are ``World.mentions_of(subject)`` whatever its headings, so that the truth
+behind each is known.
 """
 
 import json
@@ -8,8 +10,8 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 
 from llmpedia.rehearsal.world import lexicon
-from llmpedia.rehearsal.world.seeded_random import dice, share
 from llmpedia.rehearsal.world.facts import Fact, facts_of
+from llmpedia.rehearsal.world.seeded_random import dice, share
 from llmpedia.rehearsal.world.world import Mention, World
 
 # How many links each takes.
@@ -34,7 +36,9 @@ SENTENCES: dict[int, tuple[str, ...]] = {
 
 
 def article(world: World, subject: str, headings: list[str], calibrated: bool) -> str:
-    """Wikitext: a bold title and a lead, then the headings in order; all of the subject's links and facts."""
+    """Wikitext: a bold title and a lead, then the headings in order; all of the subject's links and
+    facts.
+    """
     own = world.entity(subject)
     rng = dice(world.settings.seed, "prose", subject)
     noun = "subject" if own is None else world.noun(own)
@@ -74,9 +78,12 @@ def linked(
     calibrated: bool,
     templates: Mapping[int, Sequence[str]] = SENTENCES,
 ) -> list[str]:
-    """Sentences that hold the links, one to three each, in order; ``templates``: by how many they hold."""
+    """Sentences that hold the links, one to three each, in order; ``templates``: by how many they
+    hold.
+    """
     links = [_link(world, subject, mention, rng, calibrated) for mention in mentions]
-    out, at = [], 0
+    out = []
+    at = 0
     while at < len(links):
         n = min(len(links) - at, 1 + int(rng.random() * 3))
         template = templates[n][int(rng.random() * len(templates[n]))]
@@ -117,8 +124,12 @@ def heading_pool(world: World, subject: str) -> list[str]:
     return list(dict.fromkeys([*lexicon.HEADINGS.get(kind, ()), *lexicon.OTHER_HEADINGS]))
 
 
-def chosen_headings(pool: list[str], least: int, most: int, root: str | None, rng: random.Random) -> list[str]:
-    """Between ``least`` and ``most`` headings of a pool, in its order; one names the root topic if there is one."""
+def chosen_headings(
+    pool: list[str], least: int, most: int, root: str | None, rng: random.Random
+) -> list[str]:
+    """Between ``least`` and ``most`` headings of a pool, in its order; one names the root topic if
+    there is one.
+    """
     wanted = min(len(pool), least + int(rng.random() * (most - least + 1)))
     chosen = sorted(sorted(range(len(pool)), key=lambda _: rng.random())[:wanted])
     headings = [pool[i] for i in chosen]
@@ -131,11 +142,22 @@ def fact_sheet(world: World, subject: str, facts_about: Callable[[int], Sequence
     """The JSON of a self-grounding answer; ``facts_about``: the facts that another model states."""
     own = world.entity(subject)
     if own is None:
-        return json.dumps({"summary": f"Little is known of {subject}.", "aliases": [], "salient_facts": []}, ensure_ascii=False)
+        return json.dumps(
+            {"summary": f"Little is known of {subject}.", "aliases": [], "salient_facts": []},
+            ensure_ascii=False,
+        )
     seed = world.settings.seed
     facts = [
-        {"predicate": f.predicate, "object": f.claimed, "confidence": round(0.5 + 0.5 * share(seed, "sure", own, f.predicate), 2)}
+        {
+            "predicate": f.predicate,
+            "object": f.claimed,
+            "confidence": round(0.5 + 0.5 * share(seed, "sure", own, f.predicate), 2),
+        }
         for f in (facts_about(own) if facts_about else facts_of(world, own))
     ]
-    sheet = {"summary": f"{subject} is a {world.noun(own)}.", "aliases": list(world.others(own)), "salient_facts": facts}
+    sheet = {
+        "summary": f"{subject} is a {world.noun(own)}.",
+        "aliases": list(world.others(own)),
+        "salient_facts": facts,
+    }
     return json.dumps(sheet, ensure_ascii=False)

@@ -1,7 +1,8 @@
-"""Random numbers that are functions of what they are drawn for, the same in every process and version.
+"""Random numbers that are functions of what they are drawn for, the same in every process and
+version.
 
-numpy's generators may change their streams between versions, and a world must not: splitmix64 over arrays, BLAKE2 and
-``random.random`` (whose sequence is documented as fixed) elsewhere.
+numpy's generators may change their streams between versions, and a world must not: splitmix64 over
+arrays, BLAKE2 and ``random.random`` (whose sequence is documented as fixed) elsewhere.
 """
 
 import hashlib
@@ -18,7 +19,9 @@ _GOLDEN = 0x9E3779B97F4A7C15
 def number(*parts: object) -> int:
     """64 bits that depend on every part."""
     text = "\x1f".join(map(str, parts))
-    return int.from_bytes(hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest(), "little")
+    return int.from_bytes(
+        hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest(), "little"
+    )
 
 
 def share(*parts: object) -> float:

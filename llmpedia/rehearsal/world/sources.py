@@ -1,20 +1,25 @@
-"""The sources of the world: an encyclopedia of pages, with redirects, disambiguation and gaps, and web pages that may disagree.
+"""The sources of the world: an encyclopedia of pages, with redirects, disambiguation and gaps, and
+web pages that may disagree.
 
-A page states what is true (facts planted as true or false) and nothing of what is absent. Pure functions of the world.
+A page states what is true (facts planted as true or false) and nothing of what is absent. Pure
+functions of the world.
 """
 
 import re
 import unicodedata
 from dataclasses import dataclass, field, replace
 
-from llmpedia.rehearsal.world.seeded_random import share
 from llmpedia.rehearsal.world.facts import Fact, facts_of
+from llmpedia.rehearsal.world.seeded_random import share
 from llmpedia.rehearsal.world.world import World
 
-_MISSING_TAIL = 0.4  # share of the least popular entities that have no page; none of the most popular lacks one
+_MISSING_TAIL = (
+    0.4  # share of the least popular entities that have no page; none of the most popular lacks one
+)
 _DISAGREE = 0.15  # share of web pages' facts that another page contradicts
 WEB_PAGES = 3  # of each entity; the paper's judge reads three addresses a subject at most (section 4.2)
-# What a web page says before and after the facts: enough for a page to count as one (200 characters), and no fact.
+# What a web page says before and after the facts: enough for a page to count as one (200
+# characters), and no fact.
 _ABOUT = (
     (
         "This entry has been put together from printed sources and is looked after by volunteers.",
@@ -35,7 +40,9 @@ _TITLE_BYTES = 255
 
 @dataclass(frozen=True)
 class Page:
-    """``title``: as found. ``redirect``: the title asked for, where it is another one. ``senses``: of a disambiguation page."""
+    """``title``: as found. ``redirect``: the title asked for, where it is another one. ``senses``:
+    of a disambiguation page.
+    """
 
     title: str
     text: str
@@ -45,11 +52,17 @@ class Page:
 
 
 def normal_title(title: str) -> str | None:
-    """The title as MediaWiki keeps it (composed, blanks for underscores, first letter upper); None if it allows none such."""
+    """The title as MediaWiki keeps it (composed, blanks for underscores, first letter upper); None
+    if it allows none such.
+    """
     text = " ".join(unicodedata.normalize("NFC", title).replace("_", " ").split())
     first = text[:1].upper()
     text = first + text[1:] if len(first) == 1 else text
-    return None if not text or _REFUSED.search(text) or len(text.encode(errors="replace")) > _TITLE_BYTES else text
+    return (
+        None
+        if not text or _REFUSED.search(text) or len(text.encode(errors="replace")) > _TITLE_BYTES
+        else text
+    )
 
 
 def page_title(world: World, entity: int) -> str:
@@ -78,7 +91,9 @@ def page(world: World, title: str) -> Page | None:
 
 
 def _under(asked: str, found: Page) -> Page:
-    """The page as it is found under a title: by a redirect, unless that is its own title, letter by letter."""
+    """The page as it is found under a title: by a redirect, unless that is its own title, letter by
+    letter.
+    """
     own = normal_title(found.title) or found.title
     return replace(found, title=own, redirect=None if own == asked else asked)
 
@@ -94,7 +109,9 @@ def told(world: World, entity: int, name: str) -> str:
 
 
 def web_text(world: World, entity: int, number: int) -> str:
-    """The ``number``-th web page on an entity, as plain text of three paragraphs; some facts contradict the encyclopedia's."""
+    """The ``number``-th web page on an entity, as plain text of three paragraphs; some facts
+    contradict the encyclopedia's.
+    """
     name = page_title(world, entity)
     lines = []
     for i, fact in enumerate(facts_of(world, entity)):

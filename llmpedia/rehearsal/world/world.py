@@ -1,8 +1,10 @@
-"""The planted truth: which entities there are, what they are called, how they are grouped, what their articles link.
+"""The planted truth: which entities there are, what they are called, how they are grouped, what
+their articles link.
 
-An entity is its popularity rank, from 0. Entities are cut into groups of neighbours in (blurred) rank: ``plain`` ones stand
-alone; ``sibling`` groups are series; ``qualified`` homonyms share a base name, ``bare`` ones the whole name. All of it is a
-function of :class:`~llmpedia.rehearsal.settings.WorldSettings`.
+An entity is its popularity rank, from 0. Entities are cut into groups of neighbours in (blurred)
+rank: ``plain`` ones stand alone; ``sibling`` groups are series; ``qualified`` homonyms share a base
+name, ``bare`` ones the whole name. All of it is a function of
+:class:`~llmpedia.rehearsal.settings.WorldSettings`.
 """
 
 import math
@@ -15,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from llmpedia.entities.keys import is_self_or_loop
-from llmpedia.rehearsal.world import lexicon
-from llmpedia.rehearsal.world.seeded_random import dice, number, remixed, shares, stream
-from llmpedia.rehearsal.world.names import Named, Namer, fold, respelled, unaccented
 from llmpedia.rehearsal.settings import WorldSettings
+from llmpedia.rehearsal.world import lexicon
+from llmpedia.rehearsal.world.names import Named, Namer, fold, respelled, unaccented
+from llmpedia.rehearsal.world.seeded_random import dice, number, remixed, shares, stream
 
 GROUPS = ("plain", "sibling", "qualified", "bare")
 _MEAN_SIZE = {"plain": 1.0, "sibling": 4.0, "qualified": 2.5, "bare": 2.0}
@@ -28,7 +30,9 @@ _GENERIC = frozenset(map(fold, lexicon.GENERIC))
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A link of an article as planned. ``entity`` is None for what is no entity: a generic word, a form of the subject."""
+    """A link of an article as planned. ``entity`` is None for what is no entity: a generic word, a
+    form of the subject.
+    """
 
     surface: str
     entity: int | None
@@ -53,7 +57,8 @@ class World:
 
     def _cut(self) -> None:
         """Put entities into slots, blurred by rank, and cut the slots into groups."""
-        seed, n = self.settings.seed, self.size
+        seed = self.settings.seed
+        n = self.size
         ranks = np.log(np.arange(n) + 1.0) + _BLUR * shares(number(seed, "slot"), n)
         self._entity_at: npt.NDArray[np.int64] = np.argsort(ranks, kind="stable")
         share = self.settings.shares
@@ -66,7 +71,8 @@ class World:
         sizes = np.choose(kinds, [np.ones_like(draw), 2 + draw % 5, 2 + draw % 2, np.full_like(draw, 2)])
         starts = np.cumsum(sizes) - sizes
         count = int(np.searchsorted(starts, n))
-        self._starts, self._group_kinds = starts[:count], kinds[:count].astype(np.int8)
+        self._starts = starts[:count]
+        self._group_kinds = kinds[:count].astype(np.int8)
         ends = np.append(starts[1:count], n)
         slot_group = np.repeat(np.arange(count), ends - self._starts)
         self._group: npt.NDArray[np.int32] = np.empty(n, np.int32)
@@ -78,7 +84,9 @@ class World:
         hashes = stream(number(seed, "name"), len(self._starts)).tolist()
         aliased = int(self.settings.shares.aliased * 1000)
         members = self._entity_at.tolist()
-        rows = zip(self._group_kinds.tolist(), self._starts.tolist(), self._ends.tolist(), hashes, strict=True)
+        rows = zip(
+            self._group_kinds.tolist(), self._starts.tolist(), self._ends.tolist(), hashes, strict=True
+        )
         for kind, start, end, h in rows:
             if kind == 0:
                 self._name_one(members[start], h, aliased)
@@ -117,7 +125,8 @@ class World:
     def _keep(self, entity: int, named: Named, h: int, aliased: int) -> None:
         """Store a name; its other names where it is to have any and nothing else is called so."""
         name = named.forms[0]
-        self._names[entity], self._kinds[entity] = name, named.kind
+        self._names[entity] = name
+        self._kinds[entity] = named.kind
         if h % 1000 >= aliased:
             return
         plain = unaccented(name)
@@ -183,11 +192,15 @@ class World:
         return math.log(entity + 1) / self._log
 
     def popular(self, u: float) -> int:
-        """The entity at ``u`` in [0, 1) of the Zipf distribution (the chance of rank r is proportional to 1 / r)."""
+        """The entity at ``u`` in [0, 1) of the Zipf distribution (the chance of rank r is
+        proportional to 1 / r).
+        """
         return min(self.size - 1, int(math.exp(u * self._log)) - 1)
 
     def _mentions(self, subject: str) -> tuple[Mention, ...]:
-        """The links of the article on ``subject`` in order, each key once but for respellings. Cached as ``mentions_of``."""
+        """The links of the article on ``subject`` in order, each key once but for respellings.
+        Cached as ``mentions_of``.
+        """
         own = self.entity(subject)
         rng = dice(self.settings.seed, "links", fold(subject) if own is None else own)
         wanted = max(1, round(self.settings.links * (0.6 + 0.8 * rng.random())))
@@ -201,9 +214,13 @@ class World:
         kept: Sequence[Mention] = (),
         knows: Callable[[int], bool] = lambda entity: True,
     ) -> tuple[Mention, ...]:
-        """As many links of an article as are ``wanted``, or nearly: those ``kept``, then drawn ones to entities it ``knows``."""
+        """As many links of an article as are ``wanted``, or nearly: those ``kept``, then drawn ones
+        to entities it ``knows``.
+        """
         own = self.entity(subject)
-        share, taken, out = self.settings.shares, {fold(subject), *(fold(m.surface) for m in kept)}, list(kept)
+        share = self.settings.shares
+        taken = {fold(subject), *(fold(m.surface) for m in kept)}
+        out = list(kept)
         fellows = [e for e in self.fellows(own) if e != own] if own is not None else []
         for _ in range(4 * wanted):
             if len(out) >= wanted:
@@ -226,9 +243,13 @@ class World:
         return tuple(out)
 
     def sense(
-        self, surface: str, subject: str | None, mentions_of: Callable[[str], tuple[Mention, ...]] | None = None
+        self,
+        surface: str,
+        subject: str | None,
+        mentions_of: Callable[[str], tuple[Mention, ...]] | None = None,
     ) -> int | None:
-        """What a surface means where the article on ``subject`` links it; its first sense where that is not known.
+        """What a surface means where the article on ``subject`` links it; its first sense where
+        that is not known.
 
         ``mentions_of``: the links of the articles of another model.
         """
@@ -256,7 +277,9 @@ class World:
 
     def _surface(self, entity: int, u: float, v: float) -> str:
         """The main name, or in the planned share of cases another one or another spelling."""
-        name, others, h = self._names[entity], self.others(entity), int(v * (1 << 32))
+        name = self._names[entity]
+        others = self.others(entity)
+        h = int(v * (1 << 32))
         if u >= self.settings.shares.variants:
             return name
         if others and h % 4:

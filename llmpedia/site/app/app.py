@@ -1,7 +1,8 @@
-"""The site as a web app: pages over runs, read only but for the sheets of a review, for this machine.
+"""The site as a web app: pages over runs, read only but for the sheets of a review, for this
+machine.
 
-Whatever goes wrong is a page with one line on it. A router is added in ``ROUTERS``, under the name that ``addresses.OPTIONAL``
-has for its pages: links to them appear by themselves.
+Whatever goes wrong is a page with one line on it. A router is added in ``ROUTERS``, under the name
+that ``addresses.OPTIONAL`` has for its pages: links to them appear by themselves.
 """
 
 import logging
@@ -14,15 +15,13 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
 from llmpedia.errors import LlmpediaError
-from llmpedia.site.app import explore
-from llmpedia.site.app import articles
-from llmpedia.site.app import review
-from llmpedia.site.urls import OPTIONAL, LiveAddresses
+from llmpedia.site.app import articles, explore, review
 from llmpedia.site.app.middleware import LOCAL_HOSTS, Guard
-from llmpedia.site.pages.templating import STATIC
-from llmpedia.site.data.run_reader import SiteRun
-from llmpedia.site.review.store import Desk
 from llmpedia.site.app.site_state import Finds, Shelf
+from llmpedia.site.data.run_reader import SiteRun
+from llmpedia.site.pages.templating import STATIC
+from llmpedia.site.review.store import Desk
+from llmpedia.site.urls import OPTIONAL, LiveAddresses
 
 ROUTERS: dict[str, Callable[[Shelf], APIRouter]] = {
     "reading": articles.router,
@@ -33,13 +32,24 @@ ROUTERS: dict[str, Callable[[Shelf], APIRouter]] = {
 }
 
 _log = logging.getLogger(__name__)
-_TITLES = {400: "This cannot be taken", 403: "Not accepted", 404: "Not found", 405: "Read only", 413: "Too long"}
+_TITLES = {
+    400: "This cannot be taken",
+    403: "Not accepted",
+    404: "Not found",
+    405: "Read only",
+    413: "Too long",
+}
 
 
 def create_app(
-    runs: Sequence[SiteRun], searches: Mapping[str, Finds], hosts: Collection[str] = LOCAL_HOSTS, desk: Desk | None = None
+    runs: Sequence[SiteRun],
+    searches: Mapping[str, Finds],
+    hosts: Collection[str] = LOCAL_HOSTS,
+    desk: Desk | None = None,
 ) -> FastAPI:
-    """The app over opened runs. ``searches``: by the runs' names. ``hosts``: names it answers to. ``desk``: of a review."""
+    """The app over opened runs. ``searches``: by the runs' names. ``hosts``: names it answers to.
+    ``desk``: of a review.
+    """
     routers = {name: router for name, router in ROUTERS.items() if name != "review" or desk is not None}
     parts = OPTIONAL & (articles.PARTS | routers.keys())
     shelf = Shelf({run.name: run for run in runs}, searches, LiveAddresses(parts), desk)
@@ -55,7 +65,11 @@ def create_app(
 def _add_handlers(app: FastAPI, shelf: Shelf) -> None:
     @app.exception_handler(HTTPException)
     def refused(_: Request, e: HTTPException) -> Response:
-        told = e.detail if e.status_code != 404 or e.detail != "Not Found" else "There is no page at this address."
+        told = (
+            e.detail
+            if e.status_code != 404 or e.detail != "Not Found"
+            else "There is no page at this address."
+        )
         return shelf.message(_TITLES.get(e.status_code, "This cannot be shown"), told, e.status_code)
 
     @app.exception_handler(RequestValidationError)
@@ -70,4 +84,6 @@ def _add_handlers(app: FastAPI, shelf: Shelf) -> None:
 
 
 def _broken(shelf: Shelf) -> Response:
-    return shelf.message("Something went wrong", "This is a defect of llmpedia; the terminal it runs in says more.", 500)
+    return shelf.message(
+        "Something went wrong", "This is a defect of llmpedia; the terminal it runs in says more.", 500
+    )

@@ -7,11 +7,10 @@ from fastapi import APIRouter, HTTPException, Query
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from llmpedia.errors import InputError
-from llmpedia.site.pages import trace
-from llmpedia.site.pages import views
-from llmpedia.site.pages.charts import funnel_part
-from llmpedia.site.data.run_reader import SiteRun
 from llmpedia.site.app.site_state import Shelf
+from llmpedia.site.data.run_reader import SiteRun
+from llmpedia.site.pages import trace, views
+from llmpedia.site.pages.charts import funnel_part
 
 PARTS = frozenset({"random", "suggestions"})
 """What of ``addresses.OPTIONAL`` these routes answer."""
@@ -51,7 +50,8 @@ def router(shelf: Shelf) -> APIRouter:
 
     @routes.get("/r/{name}/search")
     def search(name: str, q: _Words = "") -> Response:
-        run, finder = shelf.run(name), shelf.searches[name]
+        run = shelf.run(name)
+        finder = shelf.searches[name]
         hits = finder.find(q, views.HITS) if q.strip() else []
         return shelf.page("search.html", views.search_page(run, q.strip(), hits, finder.note))
 
@@ -73,7 +73,9 @@ def router(shelf: Shelf) -> APIRouter:
     @routes.get("/r/{name}/a/{slug}/trace")
     def behind(name: str, slug: str) -> Response:
         run = shelf.run(name)
-        return shelf.page("trace.html", trace.trace_page(run, shelf.entity(run, slug), shelf.others(run), shelf.to))
+        return shelf.page(
+            "trace.html", trace.trace_page(run, shelf.entity(run, slug), shelf.others(run), shelf.to)
+        )
 
     return routes
 
@@ -86,7 +88,9 @@ def _listed(run: SiteRun, hop: int | None, letter: str | None, page: int) -> vie
 
 
 def _funnel(shelf: Shelf, run: SiteRun) -> views.Context:
-    """The home page's part of the counts; where they cannot be made, the page says why and shows the rest."""
+    """The home page's part of the counts; where they cannot be made, the page says why and shows
+    the rest.
+    """
     try:
         return funnel_part(run, shelf.counting.of(run, _WAIT))
     except InputError as e:

@@ -5,11 +5,11 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Query
 from starlette.responses import RedirectResponse, Response
 
+from llmpedia.site.app.site_state import Shelf
+from llmpedia.site.data.run_reader import Entity, SiteRun
 from llmpedia.site.pages import compare as comparing
 from llmpedia.site.pages import neighbourhood
 from llmpedia.site.pages.charts import charts_page
-from llmpedia.site.data.run_reader import Entity, SiteRun
-from llmpedia.site.app.site_state import Shelf
 
 _WAIT = 0.05  # seconds for the counting of a small run
 
@@ -19,11 +19,15 @@ def compare(shelf: Shelf) -> APIRouter:
     routes = APIRouter()
 
     @routes.get("/compare/{name}/{slug}")
-    def side_by_side(name: str, slug: str, other: Annotated[str | None, Query(alias="with", max_length=300)] = None) -> Response:
+    def side_by_side(
+        name: str, slug: str, other: Annotated[str | None, Query(alias="with", max_length=300)] = None
+    ) -> Response:
         run = shelf.run(name)
         entity = shelf.entity(run, slug)
         if other is None:
-            return RedirectResponse(shelf.to.compare(name, entity.id, entity.name, _first(shelf, run, entity)) or "/", 307)
+            return RedirectResponse(
+                shelf.to.compare(name, entity.id, entity.name, _first(shelf, run, entity)) or "/", 307
+            )
         if other == name:
             raise HTTPException(404, "An encyclopedia is compared with another one, not with itself.")
         context = comparing.compare_page(run, entity, shelf.run(other), shelf.others(run), shelf.to)

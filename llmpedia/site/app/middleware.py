@@ -1,7 +1,8 @@
-"""What stands around every answer of the app: headers that forbid scripts and requests from elsewhere, and who may ask.
+"""What stands around every answer of the app: headers that forbid scripts and requests from
+elsewhere, and who may ask.
 
-A page on the web could have its own host name resolve to 127.0.0.1 and read the site from a browser on this machine; the
-``Host`` header gives it away, so only names that were allowed are answered.
+A page on the web could have its own host name resolve to 127.0.0.1 and read the site from a browser
+on this machine; the ``Host`` header gives it away, so only names that were allowed are answered.
 """
 
 import logging
@@ -31,13 +32,17 @@ HEADERS = {
 
 
 class Guard:
-    """ASGI middleware: 421 to a foreign ``Host``, and ``HEADERS`` on every answer, errors and files included.
+    """ASGI middleware: 421 to a foreign ``Host``, and ``HEADERS`` on every answer, errors and files
+    included.
 
-    ``broken`` makes the answer where the app fails with an exception that it did not expect; the log has the exception.
+    ``broken`` makes the answer where the app fails with an exception that it did not expect; the
+    log has the exception.
     """
 
     def __init__(self, app: ASGIApp, hosts: Collection[str], broken: Callable[[], Response]) -> None:
-        self._app, self._hosts, self._broken = app, frozenset(hosts), broken
+        self._app = app
+        self._hosts = frozenset(hosts)
+        self._broken = broken
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""

@@ -1,6 +1,7 @@
 """The routes of a review, the only ones that write: sheets in the desk's folder, nothing else.
 
-What is sent must come from a page of this site: browsers say whence a form comes, and each form holds a token of this process.
+What is sent must come from a page of this site: browsers say whence a form comes, and each form
+holds a token of this process.
 """
 
 import secrets
@@ -13,11 +14,10 @@ from fastapi import APIRouter, Depends, HTTPException, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from llmpedia.errors import InputError
-from llmpedia.site.review import verdicts
-from llmpedia.site.review import probe
-from llmpedia.site.review.store import Desk, Opened
-from llmpedia.site.review.sheet import Given, Item, entered
 from llmpedia.site.app.site_state import Shelf
+from llmpedia.site.review import probe, verdicts
+from llmpedia.site.review.sheet import Given, Item, entered
+from llmpedia.site.review.store import Desk, Opened
 
 _MOST_BYTES = 128 * 1024
 _FORM = "application/x-www-form-urlencoded"
@@ -165,7 +165,9 @@ def _item(opened: Opened, number: int) -> Item:
     return found
 
 
-def _shown(shelf: Shelf, desk: Desk, place: _Place, given: Given | None, notice: str | None, status: int = 200) -> Response:
+def _shown(
+    shelf: Shelf, desk: Desk, place: _Place, given: Given | None, notice: str | None, status: int = 200
+) -> Response:
     return shelf.page(place.template, {**place.page(place.item, given, notice), "token": desk.token}, status)
 
 
@@ -175,7 +177,11 @@ def _save(shelf: Shelf, desk: Desk, place: _Place, form: Fields, request: Reques
     answer = form.get("answer", "")
     if answer not in [choice.value for choice in place.opened.file.form.choices(place.item.row)]:
         raise HTTPException(400, f"answer = {answer[:40]!r}: is none that can be given here")
-    given = _asked(lambda: Given(answer, entered(form.get("comment", "")), " ".join(entered(form.get("reviewer", "")).split())))
+    given = _asked(
+        lambda: Given(
+            answer, entered(form.get("comment", "")), " ".join(entered(form.get("reviewer", "")).split())
+        )
+    )
     if not _has_token(form, desk):
         return _unsaved(shelf, desk, place, given, _STALE, 403, script)
     saved = place.opened.file.save((place.item.place, form.get("item", ""), form.get("seen", "")), given)
@@ -186,12 +192,19 @@ def _save(shelf: Shelf, desk: Desk, place: _Place, form: Fields, request: Reques
     opened = Opened(place.opened.file, place.opened.base, items)
     if script:
         return JSONResponse(
-            {"seen": saved.item.seen, "decided": opened.decided, "of": len(items), "problem": saved.item.state.problem}
+            {
+                "seen": saved.item.seen,
+                "decided": opened.decided,
+                "of": len(items),
+                "problem": saved.item.state.problem,
+            }
         )
     return RedirectResponse(opened.href(opened.open_after(saved.item.place)), 303)
 
 
-def _unsaved(shelf: Shelf, desk: Desk, place: _Place, given: Given, told: str, status: int, script: bool) -> Response:
+def _unsaved(
+    shelf: Shelf, desk: Desk, place: _Place, given: Given, told: str, status: int, script: bool
+) -> Response:
     return JSONResponse({"told": told}, status) if script else _shown(shelf, desk, place, given, told, status)
 
 
@@ -200,7 +213,9 @@ def _told(item: Item) -> str:
     answer = f"“{said.answer.replace('_', ' ')}”" if said.answer else "nothing decided"
     comment = f", with the comment “{said.comment}”" if said.comment else ""
     changed = "This item was changed meanwhile, in another tab or in the file itself."
-    return f"{changed} It now says: {answer}{comment}. Nothing was saved; save again to have what stands below."
+    return (
+        f"{changed} It now says: {answer}{comment}. Nothing was saved; save again to have what stands below."
+    )
 
 
 def _asked(make: Callable[[], T]) -> T:

@@ -7,12 +7,12 @@ from typing import Any, Protocol
 from fastapi import HTTPException
 from starlette.responses import HTMLResponse
 
-from llmpedia.site.urls import Addresses
+from llmpedia.site.data.run_reader import Entity, SiteRun
 from llmpedia.site.pages.charts import Counting
 from llmpedia.site.pages.templating import rendered
-from llmpedia.site.data.run_reader import Entity, SiteRun
 from llmpedia.site.review.store import Desk
 from llmpedia.site.text.slugs import number_in
+from llmpedia.site.urls import Addresses
 
 
 class Finds(Protocol):
@@ -31,7 +31,9 @@ class Finds(Protocol):
 
 @dataclass(frozen=True)
 class Shelf:
-    """``runs`` by name, in the order given; ``searches`` by the same names; ``desk``: null where nothing can be reviewed."""
+    """``runs`` by name, in the order given; ``searches`` by the same names; ``desk``: null where
+    nothing can be reviewed.
+    """
 
     runs: Mapping[str, SiteRun]
     searches: Mapping[str, Finds]

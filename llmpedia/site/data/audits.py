@@ -1,6 +1,8 @@
-"""What audits say of an article: its claims with a verdict a tier, and the evidence that the judge was shown.
+"""What audits say of an article: its claims with a verdict a tier, and the evidence that the judge
+was shown.
 
-Audits lie in ``RUN/audits/NAME``. Those of another run, or damaged ones, are left out and named in ``notes``.
+Audits lie in ``RUN/audits/NAME``. Those of another run, or damaged ones, are left out and named in
+``notes``.
 """
 
 import re
@@ -26,7 +28,9 @@ class ClaimOf:
 
 @dataclass(frozen=True)
 class AuditOf:
-    """What one audit found in one article: its row of ``audited``, its claims in order, its rows of ``evidence``."""
+    """What one audit found in one article: its row of ``audited``, its claims in order, its rows of
+    ``evidence``.
+    """
 
     audit: str
     row: Row
@@ -38,7 +42,8 @@ class SiteAudit:
     """One audit of a run, opened for reading."""
 
     def __init__(self, name: str, audit: RunFolder, tables: OpenTables) -> None:
-        self.name, self.run = name, audit
+        self.name = name
+        self.run = audit
         self._tables = tables(audit)
         self._lock = threading.Lock()
 
@@ -53,7 +58,8 @@ class SiteAudit:
         if wave is None:
             return None
         row, claims, evidence, verdicts = (
-            self._tables.rows(name, wave, "subject_id", [number]) for name in ("audited", "claims", "evidence", "verdicts")
+            self._tables.rows(name, wave, "subject_id", [number])
+            for name in ("audited", "claims", "evidence", "verdicts")
         )
         by_claim: dict[int, list[Row]] = {}
         for verdict in verdicts:
@@ -85,7 +91,8 @@ class SiteAudit:
 def open_audits(run: RunFolder, tables: OpenTables) -> tuple[list[SiteAudit], list[str]]:
     """The audits in a run's folder by name, and a line on each that cannot be shown."""
     names = (_RUN_FILE.fullmatch(name) for name in run.folder.list("audits", recursive=True))
-    found, notes = [], list[str]()
+    found = []
+    notes = list[str]()
     for name in sorted(match.group(1) for match in names if match):
         try:
             audit = RunFolder.open(f"{run.uri.rstrip('/')}/audits/{name}")
@@ -99,5 +106,7 @@ def _checked(audit: RunFolder, run: RunFolder) -> RunFolder:
     about = audit.description().get("audited", {})
     waves = int(about.get("waves", 0))
     if not 0 < waves <= len(run.manifests) or run.manifests[waves - 1].sha256 != about.get("last_manifest"):
-        raise InputError(f"{audit.uri}: is an audit of another run than {run.uri}; audit this one, or remove the folder")
+        raise InputError(
+            f"{audit.uri}: is an audit of another run than {run.uri}; audit this one, or remove the folder"
+        )
     return audit

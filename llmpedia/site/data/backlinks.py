@@ -1,4 +1,5 @@
-"""What links here: for each entity the articles that link it, gathered in the background from the candidates of all waves.
+"""What links here: for each entity the articles that link it, gathered in the background from the
+candidates of all waves.
 
 6 million links take 2 s to gather and 8 bytes each to keep.
 """
@@ -21,14 +22,19 @@ class Incoming:
     """Links of one catalogue; gathering begins when they are first asked for."""
 
     def __init__(self, tables: WaveTables, catalogue: Catalogue) -> None:
-        self._tables, self._catalogue = tables, catalogue
+        self._tables = tables
+        self._catalogue = catalogue
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._stopped = False
-        self._links: npt.NDArray[np.int64] | None = None  # sorted: the linked entity in the upper bits, the article in the lower
+        self._links: npt.NDArray[np.int64] | None = (
+            None  # sorted: the linked entity in the upper bits, the article in the lower
+        )
 
     def of(self, number: int, most: int) -> list[int] | None:
-        """The first articles that link an entity, those nearest to the seed first; None: not gathered yet."""
+        """The first articles that link an entity, those nearest to the seed first; None: not
+        gathered yet.
+        """
         self.begin()
         if self._links is None:
             return None
@@ -63,10 +69,13 @@ class Incoming:
             to, by = (rows[name].fill_null(NONE).to_numpy() for name in ("entity_id", "parent_id"))
             # Where a subject was expanded anew, the links of its last visit count.
             kept = (to != NONE) & (by != NONE) & (self._catalogue.visits[by] == wave) & (to != by)
-            begin, end = end, end + int(np.count_nonzero(kept))
+            begin = end
+            end = end + int(np.count_nonzero(kept))
             links[begin:end] = (to[kept] << _BITS) + by[kept]
         links = links[:end]
         links.sort()
-        first = np.ones(len(links), np.bool_)  # an article that links an entity and one of its aliases is named once
+        first = np.ones(
+            len(links), np.bool_
+        )  # an article that links an entity and one of its aliases is named once
         first[1:] = links[1:] != links[:-1]
         self._links = links[first]

@@ -1,6 +1,8 @@
-"""What a site holds in memory of a run: a few numbers an entity, as arrays; everything else stays in its Parquet files.
+"""What a site holds in memory of a run: a few numbers an entity, as arrays; everything else stays
+in its Parquet files.
 
-Reads small columns only: a run of 120,000 articles has some 400,000 entities, whose names take 10 MB and embeddings 600.
+Reads small columns only: a run of 120,000 articles has some 400,000 entities, whose names take 10
+MB and embeddings 600.
 """
 
 from collections.abc import Callable
@@ -83,29 +85,41 @@ def read_catalogue(tables: WaveTables, waves: int, before: Catalogue | None = No
 
 
 def _nothing() -> Catalogue:
-    none, no = np.empty(0, np.int32), pa.array([], pa.string())
-    return Catalogue(0, no, none, none, none, none, none, np.empty(0, np.bool_), none, none, no, none, {}, none, none)
+    none = np.empty(0, np.int32)
+    no = pa.array([], pa.string())
+    return Catalogue(
+        0, no, none, none, none, none, none, np.empty(0, np.bool_), none, none, no, none, {}, none, none
+    )
 
 
 def _joined(uri: str, waves: int, new: dict[str, Waves], old: Catalogue) -> Catalogue:
-    entities, aliases = _column(new["entities"]), _column(new["aliases"])
+    entities = _column(new["entities"])
+    aliases = _column(new["aliases"])
     known = len(old.names)
     ids = entities("entity_id", pa.int64()).to_numpy()
     if not np.array_equal(ids, np.arange(known, known + len(ids))):
-        raise InputError(f"{uri}: entities are not numbered in order; llmpedia verify {uri} says what is wrong")
+        raise InputError(
+            f"{uri}: entities are not numbered in order; llmpedia verify {uri} says what is wrong"
+        )
     total = known + len(ids)
     parents = np.concatenate([old.parents, _ints(entities("parent_id", pa.int64()))])
     by_parent = np.argsort(parents, kind="stable").astype(np.int32)
     alias_of = np.concatenate([old.alias_of, _ints(aliases("entity_id", pa.int64()))])
     order = np.argsort(alias_of, kind="stable")
     numbers = dict(old.numbers)
-    numbers.update(zip(aliases("key", pa.string()).to_pylist(), aliases("entity_id", pa.int64()).to_pylist(), strict=True))
+    numbers.update(
+        zip(
+            aliases("key", pa.string()).to_pylist(), aliases("entity_id", pa.int64()).to_pylist(), strict=True
+        )
+    )
     numbers.update(zip(entities("key", pa.string()).to_pylist(), range(known, total), strict=True))
     try:
         visits, firsts, expanded = _visits(new["subjects"], old, total)
         articles, words, links = _articles(new["articles"], old, total)
     except IndexError as e:
-        raise InputError(f"{uri}: a subject is no entity of it; llmpedia verify {uri} says what is wrong") from e
+        raise InputError(
+            f"{uri}: a subject is no entity of it; llmpedia verify {uri} says what is wrong"
+        ) from e
     return Catalogue(
         waves=waves,
         names=pa.concat_arrays([old.names, entities("name", pa.string())]),
@@ -146,11 +160,9 @@ def _grown(old: npt.NDArray[T], total: int, value: Any) -> npt.NDArray[T]:
 
 
 def _visits(new: Waves, old: Catalogue, total: int) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
-    visits, firsts, expanded = (
-        _grown(old.visits, total, NONE),
-        _grown(old.firsts, total, NONE),
-        _grown(old.expanded, total, False),
-    )
+    visits = _grown(old.visits, total, NONE)
+    firsts = _grown(old.firsts, total, NONE)
+    expanded = _grown(old.expanded, total, False)
     for wave, rows in new:
         n = _ints(rows["subject_id"])
         firsts[n] = np.where(firsts[n] == NONE, wave, firsts[n])
@@ -160,9 +172,12 @@ def _visits(new: Waves, old: Catalogue, total: int) -> tuple[Ints, Ints, npt.NDA
 
 
 def _articles(new: Waves, old: Catalogue, total: int) -> tuple[Ints, Ints, Ints]:
-    waves, words, links = _grown(old.articles, total, NONE), _grown(old.words, total, 0), _grown(old.links, total, 0)
+    waves = _grown(old.articles, total, NONE)
+    words = _grown(old.words, total, 0)
+    links = _grown(old.links, total, 0)
     for wave, rows in new:
         n = _ints(rows["subject_id"])
         waves[n] = wave
-        words[n], links[n] = _ints(rows["words"]), _ints(rows["links"])
+        words[n] = _ints(rows["words"])
+        links[n] = _ints(rows["links"])
     return waves, words, links

@@ -1,4 +1,6 @@
-"""Written entities by name: the order of an index, whatever the script, and the letter each stands under."""
+"""Written entities by name: the order of an index, whatever the script, and the letter each stands
+under.
+"""
 
 import threading
 import unicodedata
@@ -15,7 +17,9 @@ _BLOCKS = {"CJK": "漢", "HIRAGANA": "あ", "KATAKANA": "あ", "HANGUL": "한"}
 
 
 def letter_of(key: str) -> str:
-    """The letter that a folded name stands under; one for all of Chinese, of kana and of hangul; ``#`` for what is no letter."""
+    """The letter that a folded name stands under; one for all of Chinese, of kana and of hangul;
+    ``#`` for what is no letter.
+    """
     first = key[:1]
     if not first.isalpha():
         return OTHER
@@ -32,7 +36,9 @@ class Listing:
         self._lock = threading.Lock()
 
     def part(self, hop: int | None, letter: str | None, start: int, most: int) -> tuple[list[int], int]:
-        """Numbers of the written entities from place ``start`` of the order by name, and how many there are."""
+        """Numbers of the written entities from place ``start`` of the order by name, and how many
+        there are.
+        """
         numbers, letters = self._at(hop)
         if letter is not None:
             numbers = numbers[letters == letter]

@@ -1,7 +1,7 @@
 """Rows of single subjects out of a run's Parquet files, one file a table and wave.
 
-A page needs a few rows of a file that holds thousands. Row groups are chosen by their statistics, and of those only the ones
-with a hit are decoded; what was decoded last is kept.
+A page needs a few rows of a file that holds thousands. Row groups are chosen by their statistics,
+and of those only the ones with a hit are decoded; what was decoded last is kept.
 """
 
 import threading
@@ -30,7 +30,8 @@ class WaveTables:
 
     def __init__(self, run: RunFolder, most_bytes: int = _MOST_BYTES) -> None:
         """``most_bytes``: of decoded row groups to keep."""
-        self._run, self._most = run, most_bytes
+        self._run = run
+        self._most = most_bytes
         self._kept: OrderedDict[tuple[str, int], pa.Table] = OrderedDict()
         self._footers: OrderedDict[str, pq.FileMetaData] = OrderedDict()
         self._bytes = 0
@@ -75,14 +76,20 @@ class WaveTables:
                 found += self._of_group(parquet, file, group, column, wanted)
         return found
 
-    def _of_group(self, parquet: pq.ParquetFile, file: TableFile, group: int, column: str, wanted: pa.Array) -> list[Row]:
-        place, schema = (file.name, group), TABLES[file.table]
+    def _of_group(
+        self, parquet: pq.ParquetFile, file: TableFile, group: int, column: str, wanted: pa.Array
+    ) -> list[Row]:
+        place = (file.name, group)
+        schema = TABLES[file.table]
         with self._lock:
             rows = self._kept.get(place)
             if rows is not None:
                 self._kept.move_to_end(place)
         several = rows is None and parquet.metadata.num_row_groups > 1
-        if several and not _hits(_read(parquet, pa.schema([schema.field(column)]), [group]), column, wanted).size:
+        if (
+            several
+            and not _hits(_read(parquet, pa.schema([schema.field(column)]), [group]), column, wanted).size
+        ):
             return []
         if rows is None:
             rows = _read(parquet, schema, [group])
@@ -135,7 +142,9 @@ OpenTables = Callable[[RunFolder], WaveTables]  # what opens the tables of a run
 
 def _check(footer: pq.FileMetaData, file: TableFile, path: str) -> None:
     if footer.num_rows != file.rows:
-        raise InputError(f"{path}: holds {footer.num_rows} rows, its manifest says {file.rows}; restore it from a copy")
+        raise InputError(
+            f"{path}: holds {footer.num_rows} rows, its manifest says {file.rows}; restore it from a copy"
+        )
 
 
 def _hits(rows: pa.Table, column: str, wanted: pa.Array) -> Any:

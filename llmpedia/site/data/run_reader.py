@@ -1,6 +1,8 @@
-"""A run as a site reads it: names, hops, parents and aliases in memory, everything else from the Parquet file of its wave.
+"""A run as a site reads it: names, hops, parents and aliases in memory, everything else from the
+Parquet file of its wave.
 
-Read-only and without the lease: committed waves only, also while a walk is writing; ``refresh`` takes up what it has committed.
+Read-only and without the lease: committed waves only, also while a walk is writing; ``refresh``
+takes up what it has committed.
 """
 
 import hashlib
@@ -15,8 +17,8 @@ import numpy as np
 from llmpedia.entities.keys import canonical_key
 from llmpedia.errors import InputError
 from llmpedia.site.data.audits import AuditOf, ClaimOf, SiteAudit, open_audits
-from llmpedia.site.data.catalogue import NONE, Catalogue, Ints, read_catalogue
 from llmpedia.site.data.backlinks import Incoming
+from llmpedia.site.data.catalogue import NONE, Catalogue, Ints, read_catalogue
 from llmpedia.site.data.listing import Listing
 from llmpedia.site.data.row_reader import OpenTables, Row, WaveTables
 from llmpedia.store.run_folder import RunFolder
@@ -44,15 +46,19 @@ class Entity:
 class SiteRun:
     """One run, opened for reading. Safe to use from several threads."""
 
-    def __init__(self, run: RunFolder, name: str, audits: Collection[str] = (), tables: OpenTables = WaveTables) -> None:
-        """Open it under a name that is safe in a URL, with the audits of these names; of none: with all.
+    def __init__(
+        self, run: RunFolder, name: str, audits: Collection[str] = (), tables: OpenTables = WaveTables
+    ) -> None:
+        """Open it under a name that is safe in a URL, with the audits of these names; of none: with
+        all.
 
         ``tables``: what opens the tables of the run and of its audits.
 
         Raises:
             InputError: it is no run, or a file is missing or damaged.
         """
-        self.run, self.name = run, name
+        self.run = run
+        self.name = name
         self.description = _checked(run)
         self.title = _title(self.description, name)
         self._open_tables = tables
@@ -121,9 +127,17 @@ class SiteRun:
         c = self._catalogue
         if not 0 <= number < len(c.names):
             return None
-        name, parent = c.names[number].as_py(), int(c.parents[number])
+        name = c.names[number].as_py()
+        parent = int(c.parents[number])
         written = bool(c.articles[number] != NONE)
-        return Entity(number, name, canonical_key(name), int(c.hops[number]), None if parent == NONE else parent, written)
+        return Entity(
+            number,
+            name,
+            canonical_key(name),
+            int(c.hops[number]),
+            None if parent == NONE else parent,
+            written,
+        )
 
     def entities(self, numbers: Iterable[int]) -> list[Entity]:
         """Entities by their numbers."""
@@ -139,7 +153,8 @@ class SiteRun:
         at = self.entity(number)
         while at is not None:
             found.append(at)
-            # A parent was committed before its children; anything else is a damaged file, and no reason to go in circles.
+            # A parent was committed before its children; anything else is a damaged file, and no
+            # reason to go in circles.
             at = self.entity(at.parent) if at.parent is not None and at.parent < at.id else None
         return found[::-1]
 
@@ -148,7 +163,9 @@ class SiteRun:
         return self.entities(self._catalogue.children(number))
 
     def parents_of_links(self, number: int, most: int) -> list[Entity] | None:
-        """Articles that link it, those nearest to the seed first; None: not known yet, they are being gathered."""
+        """Articles that link it, those nearest to the seed first; None: not known yet, they are
+        being gathered.
+        """
         found = self._incoming.of(number, most)
         return None if found is None else self.entities(found)
 
@@ -182,12 +199,17 @@ class SiteRun:
         return [] if wave is None else self._tables.rows("candidates", wave, "parent_id", [number])
 
     def completions(self, number: int) -> list[Row]:
-        """Questions and raw answers of its visits: self-grounding, outline, article, NER, arbitration."""
+        """Questions and raw answers of its visits: self-grounding, outline, article, NER,
+        arbitration.
+        """
         found: dict[str, Row] = {}
         for wave in self._visited(number):
             for row in self._tables.rows("completions", wave, "subject_id", [number]):
                 found[row["key"]] = row
-        return sorted(found.values(), key=lambda row: _STAGES.index(row["stage"]) if row["stage"] in _STAGES else len(_STAGES))
+        return sorted(
+            found.values(),
+            key=lambda row: _STAGES.index(row["stage"]) if row["stage"] in _STAGES else len(_STAGES),
+        )
 
     def completion(self, key: str, near: int) -> Row | None:
         """A completion by its key, looked for in the waves of a subject."""
@@ -224,11 +246,15 @@ class SiteRun:
         return found
 
     def totals(self) -> Row:
-        """Articles, entities, aliases, words, links; ``hops``: hop -> (entities, written, expanded)."""
+        """Articles, entities, aliases, words, links; ``hops``: hop -> (entities, written,
+        expanded).
+        """
         c = self._catalogue
         written = c.articles != NONE
         hops = {
-            int(hop): tuple(int(np.count_nonzero(of & (c.hops == hop))) for of in (c.hops >= 0, written, c.expanded))
+            int(hop): tuple(
+                int(np.count_nonzero(of & (c.hops == hop))) for of in (c.hops >= 0, written, c.expanded)
+            )
             for hop in np.unique(c.hops)
         }
         return {
@@ -258,8 +284,11 @@ class SiteRun:
         return sorted({wave for wave in waves if wave is not None})
 
 
-def open_runs(uris: Sequence[str], audits: Collection[str] = (), tables: OpenTables = WaveTables) -> list[SiteRun]:
-    """Open runs under names that are unique: the folder's, with the folder above where two are called alike.
+def open_runs(
+    uris: Sequence[str], audits: Collection[str] = (), tables: OpenTables = WaveTables
+) -> list[SiteRun]:
+    """Open runs under names that are unique: the folder's, with the folder above where two are
+    called alike.
 
     Raises:
         InputError: one is no run, or damaged, or given twice.
@@ -271,12 +300,16 @@ def open_runs(uris: Sequence[str], audits: Collection[str] = (), tables: OpenTab
     opened = [SiteRun(run, name, audits, tables) for run, name in zip(runs, safe_names(paths), strict=True)]
     there = {name for run in opened for name in run.audit_names}
     if missing := next((name for name in audits if name not in there), None):
-        raise InputError(f"--audit {missing}: no run given has an audit of this name; leave it out to see all there are")
+        raise InputError(
+            f"--audit {missing}: no run given has an audit of this name; leave it out to see all there are"
+        )
     return opened
 
 
 def safe_names(paths: Sequence[str]) -> list[str]:
-    """Names for folders that are safe in an address, and unique also where upper and lower case are one."""
+    """Names for folders that are safe in an address, and unique also where upper and lower case are
+    one.
+    """
     names: list[str] = []
     taken: set[str] = set()
     for path in paths:
@@ -302,14 +335,17 @@ def _checked(run: RunFolder) -> Row:
         above = run.uri.rstrip("/").rpartition("/audits/")[0] or description.get("audited", {}).get("run")
         raise InputError(f"{run.uri}: is an audit, not a run; give the run it is about, {above}")
     if kind not in _READABLE:
-        raise InputError(f"{run.uri}: is of kind {kind!r}, not a run; give the folder of a run, such as runs/demo")
+        raise InputError(
+            f"{run.uri}: is of kind {kind!r}, not a run; give the folder of a run, such as runs/demo"
+        )
     return description
 
 
 def _title(description: Row, name: str) -> str:
     """What people call it: what it began with, whose model, which persona."""
     identity = description.get("identity") or {}
-    run, stages = identity.get("run") or {}, identity.get("stages") or {}
+    run = identity.get("run") or {}
+    stages = identity.get("stages") or {}
     model = (stages.get("article") or {}).get("model") or (identity.get("engine") or {}).get("model")
     persona = run.get("persona")
     parts = [run.get("root_topic") or run.get("seed") or name, model, persona and persona.replace("_", " ")]

@@ -1,4 +1,5 @@
-"""What is written for others gets its name once it is whole; until then it lies beside it, as ``NAME.part``.
+"""What is written for others gets its name once it is whole; until then it lies beside it, as
+``NAME.part``.
 
 A part that a killed command left behind is taken over, one that another command is writing is not.
 """
@@ -23,7 +24,9 @@ def new_folder(out: Path) -> Iterator[Path]:
     """
     part = _part(out)
     part.mkdir(parents=True, exist_ok=True)
-    held = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)  # never what a link leads to: it is emptied
+    held = os.open(
+        part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+    )  # never what a link leads to: it is emptied
     try:
         _hold(held, part, out)
         for left in part.iterdir():
@@ -70,7 +73,9 @@ def _hold(held: int, part: Path, out: Path) -> None:
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as e:
-        raise InputError(f"--out {out}: another command is writing it; wait for it, or give another path") from e
+        raise InputError(
+            f"--out {out}: another command is writing it; wait for it, or give another path"
+        ) from e
     need_free(out)  # whoever held it may have ended since
     if not part.exists() or not os.path.samestat(os.fstat(held), os.stat(part)):
         raise InputError(f"--out {out}: another command took it; give another path")

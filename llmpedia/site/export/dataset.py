@@ -1,4 +1,6 @@
-"""Releases as files: a dataset folder that ``datasets.load_dataset`` reads as it lies, or JSON lines."""
+"""Releases as files: a dataset folder that ``datasets.load_dataset`` reads as it lies, or JSON
+lines.
+"""
 
 import gzip
 import json
@@ -15,10 +17,10 @@ import pyarrow.parquet as pq
 import yaml
 
 from llmpedia.review_csv import write_rows
+from llmpedia.site.export.atomic_output import need_free, new_file, new_folder
 from llmpedia.site.export.redaction import masked_value
 from llmpedia.site.export.release import RELEASED, Filter, Row, Rows, released
 from llmpedia.site.pages.run_summary import source_name
-from llmpedia.site.export.atomic_output import need_free, new_file, new_folder
 from llmpedia.store.run_folder import RunFolder
 from llmpedia.store.verify import IMPORTED
 
@@ -27,7 +29,9 @@ _ROWS_A_FILE = 20_000
 
 @dataclass(frozen=True)
 class Released:
-    """What was written. ``private``: (table, kind) -> hits; ``listed``: where they stand, null: there are none."""
+    """What was written. ``private``: (table, kind) -> hits; ``listed``: where they stand, null:
+    there are none.
+    """
 
     rows: dict[str, int]
     private: Counter[tuple[str, str]]
@@ -35,7 +39,12 @@ class Released:
 
 
 def write_dataset(
-    run: RunFolder, audits: Sequence[RunFolder], out: Path, tables: Sequence[str], licence: str, private: Filter
+    run: RunFolder,
+    audits: Sequence[RunFolder],
+    out: Path,
+    tables: Sequence[str],
+    licence: str,
+    private: Filter,
 ) -> Released:
     """A folder with ``README.md`` (the card) and ``TABLE/00000.parquet``; whole or not there.
 
@@ -57,7 +66,8 @@ def write_dataset(
 
 
 def write_jsonl(run: RunFolder, audits: Sequence[RunFolder], out: Path, private: Filter) -> Released:
-    """An article a line, with its claims; packed where the name ends in ``.gz``; whole or not there.
+    """An article a line, with its claims; packed where the name ends in ``.gz``; whole or not
+    there.
 
     Raises:
         InputError: something is there already, or a file of the run is damaged.
@@ -82,7 +92,8 @@ class _Shards:
     """Parquet files of one table, a new one once the last is full."""
 
     def __init__(self, folder: Path, schema: pa.Schema) -> None:
-        self._folder, self._schema = folder, schema
+        self._folder = folder
+        self._schema = schema
         self._writer: Any = None
         self._rows = self._files = 0
         folder.mkdir()
@@ -90,7 +101,9 @@ class _Shards:
     def write(self, rows: Rows) -> None:
         if self._writer is None or self._rows >= _ROWS_A_FILE:
             self.close()
-            self._writer = pq.ParquetWriter(self._folder / f"{self._files:05d}.parquet", self._schema, compression="zstd")
+            self._writer = pq.ParquetWriter(
+                self._folder / f"{self._files:05d}.parquet", self._schema, compression="zstd"
+            )
             self._files += 1
             self._rows = 0
         self._writer.write_table(pa.Table.from_pylist(rows, schema=self._schema))
@@ -107,7 +120,9 @@ def _packed(raw: IO[bytes], pack: bool) -> Iterator[IO[bytes] | gzip.GzipFile]:
     if not pack:
         yield raw
         return
-    with gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed:  # no name and no time: same rows, same bytes
+    with gzip.GzipFile(
+        "", "wb", fileobj=raw, mtime=0
+    ) as packed:  # no name and no time: same rows, same bytes
         yield packed
 
 
@@ -120,9 +135,15 @@ def list_private(private: Filter, out: Path) -> Path | None:
     return path
 
 
-def _card(run: RunFolder, audits: Sequence[RunFolder], rows: Counter[str], licence: str, private: Filter) -> str:
+def _card(
+    run: RunFolder, audits: Sequence[RunFolder], rows: Counter[str], licence: str, private: Filter
+) -> str:
     configs = [
-        {"config_name": table, "data_files": f"{table}/*.parquet", **({"default": True} if table == "articles" else {})}
+        {
+            "config_name": table,
+            "data_files": f"{table}/*.parquet",
+            **({"default": True} if table == "articles" else {}),
+        }
         for table in rows
     ]
     head = {
@@ -154,7 +175,8 @@ def _imported(run: RunFolder) -> bool:
 
 def _told(run: RunFolder, identity: Row, claims: bool, private: Filter) -> str:
     """Title and first sentences. ``claims``: the table is part of the release."""
-    walk, model = identity["run"], _inline(identity["engine"]["model"])
+    walk = identity["run"]
+    model = _inline(identity["engine"]["model"])
     but = " but for what the table `claims` says" if claims else ""
     if _imported(run):
         name = source_name(str(run.description()["config"]["texts"]))
@@ -164,7 +186,11 @@ def _told(run: RunFolder, identity: Row, claims: bool, private: Filter) -> str:
             f"**Nothing in them is checked**{but}.\n"
         )
     first = walk.get("root_topic") or walk["seed"]
-    begun = f"starting from {_inline(first)} and following its own links" if first else "on titles that it was given"
+    begun = (
+        f"starting from {_inline(first)} and following its own links"
+        if first
+        else "on titles that it was given"
+    )
     return (
         f"# What {model} writes from memory\n\nArticles written by a language model without any source, {begun}. "
         f"**Nothing in them is checked**{but}; read them as what the model holds to be true.\n"

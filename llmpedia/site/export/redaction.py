@@ -1,4 +1,6 @@
-"""A run as it may leave this machine: private information masked in every text, evidence without the texts of others."""
+"""A run as it may leave this machine: private information masked in every text, evidence without
+the texts of others.
+"""
 
 import json
 from collections.abc import Sequence
@@ -7,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from llmpedia.entities.keys import canonical_key
-from llmpedia.site.export.pii import masked
 from llmpedia.site.data.row_reader import OpenTables, Row, WaveTables
+from llmpedia.site.export.pii import masked
 from llmpedia.store.run_folder import RunFolder
 
 # Names of things inside of the run, which other rows refer to.
@@ -22,18 +24,23 @@ _LEFT_OUT = json.dumps([{"role": "user", "content": "(left out: it holds passage
 
 
 class MaskedTables(WaveTables):
-    """Tables whose texts have passed the private-information filter. ``with_evidence``: keep the texts of sources."""
+    """Tables whose texts have passed the private-information filter. ``with_evidence``: keep the
+    texts of sources.
+    """
 
     def __init__(self, run: RunFolder, mask: bool, with_evidence: bool) -> None:
         super().__init__(run)
-        self._mask, self._with_evidence = mask, with_evidence
+        self._mask = mask
+        self._with_evidence = with_evidence
 
     def columns(self, table: str, wave: int, names: list[str]) -> pa.Table:
         """See :class:`WaveTables`."""
         rows = super().columns(table, wave, names)
         if not self._mask or "name" not in names:
             return rows
-        told = [_masked_row(row) for row in rows.select([n for n in ("name", "key") if n in names]).to_pylist()]
+        told = [
+            _masked_row(row) for row in rows.select([n for n in ("name", "key") if n in names]).to_pylist()
+        ]
         for name in told[0] if told else ():
             column = pa.array([row[name] for row in told], pa.string())
             rows = rows.set_column(rows.schema.get_field_index(name), name, column)
@@ -43,9 +50,15 @@ class MaskedTables(WaveTables):
         """See :class:`WaveTables`."""
         found = super().rows(table, wave, column, values)
         if table == "evidence" and not self._with_evidence:
-            found = [row | {"sources": [source | {"text": None} for source in row["sources"] or ()]} for row in found]
+            found = [
+                row | {"sources": [source | {"text": None} for source in row["sources"] or ()]}
+                for row in found
+            ]
         if table == "completions" and not self._with_evidence:
-            found = [row | {"messages": _LEFT_OUT} if row["stage"] == _ASKED_WITH_EVIDENCE else row for row in found]
+            found = [
+                row | {"messages": _LEFT_OUT} if row["stage"] == _ASKED_WITH_EVIDENCE else row
+                for row in found
+            ]
         return [_masked_row(row) for row in found] if self._mask else found
 
 
@@ -56,7 +69,9 @@ def tables_for_release(mask: bool, with_evidence: bool) -> OpenTables:
 
 def _masked_row(row: Row) -> Row:
     told = {name: value if name in _REFERENCES else masked_value(value) for name, value in row.items()}
-    if "key" in row and "name" in row and told["name"] != row["name"]:  # links of the masked texts are looked up by it
+    if (
+        "key" in row and "name" in row and told["name"] != row["name"]
+    ):  # links of the masked texts are looked up by it
         told["key"] = canonical_key(told["name"])
     return told
 

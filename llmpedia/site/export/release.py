@@ -1,7 +1,8 @@
-"""A run as data for others: what leaves it, table by table, with private information taken out and counted.
+"""A run as data for others: what leaves it, table by table, with private information taken out and
+counted.
 
-Texts of evidence stay behind: they are other people's; their addresses, revisions and times go along. What the filter finds is
-listed for the maker, beside the release and never in it.
+Texts of evidence stay behind: they are other people's; their addresses, revisions and times go
+along. What the filter finds is listed for the maker, beside the release and never in it.
 """
 
 from collections import Counter
@@ -23,7 +24,10 @@ Rows = list[Row]
 Policy = Literal["mask", "keep"]
 
 
-_STRING, _INT, _ID, _STRINGS = pa.string(), pa.int32(), pa.int64(), pa.list_(pa.string())
+_STRING = pa.string()
+_INT = pa.int32()
+_ID = pa.int64()
+_STRINGS = pa.list_(pa.string())
 
 RELEASED: dict[str, pa.Schema] = {
     "articles": documented_schema(
@@ -59,7 +63,10 @@ RELEASED: dict[str, pa.Schema] = {
             "title": (_STRING, "of that article"),
             "claim": (_STRING, "one atomic claim"),
             "tier": (_STRING, "wikipedia or web; null: nothing to judge by was found"),
-            "verdict": (_STRING, "supported, refuted, insufficient; not_adjudicated: none could be had; null with its tier"),
+            "verdict": (
+                _STRING,
+                "supported, refuted, insufficient; not_adjudicated: none could be had; null with its tier",
+            ),
             "error_type": (_STRING, "of a refuted claim"),
             "explanation": (_STRING, "the judge's"),
             "sources": (_STRINGS, "addresses of what was judged by"),
@@ -94,7 +101,8 @@ _TEXTS = {
 class Filter:
     """The private-information filter of one release. ``counts``: (table, kind) -> hits.
 
-    What an entity's texts say several times is one hit: a number in an article stands in its wikitext, text and lead.
+    What an entity's texts say several times is one hit: a number in an article stands in its
+    wikitext, text and lead.
     """
 
     policy: Policy
@@ -105,11 +113,17 @@ class Filter:
     def found(self) -> Rows:
         """A row a hit, with the columns that it stands in."""
         names = ("run", "table", "entity_id", "kind", "text")
-        return [dict(zip(names, hit, strict=True)) | {"columns": ", ".join(at)} for hit, at in self._columns.items()]
+        return [
+            dict(zip(names, hit, strict=True)) | {"columns": ", ".join(at)}
+            for hit, at in self._columns.items()
+        ]
 
     def row(self, run: str, table: str, row: Row) -> Row:
         """The row of a run as it may leave, hits noted."""
-        return row | {column: self._value((run, table, row["entity_id"]), column, row[column]) for column in _TEXTS[table]}
+        return row | {
+            column: self._value((run, table, row["entity_id"]), column, row[column])
+            for column in _TEXTS[table]
+        }
 
     def _value(self, of: tuple[str, str, int | None], column: str, value: Any) -> Any:
         if isinstance(value, list):
@@ -124,7 +138,9 @@ class Filter:
         return masked(value)[0] if self.policy == "mask" else value
 
 
-def released(run: RunFolder, audits: Sequence[RunFolder], tables: Sequence[str], private: Filter) -> Iterator[tuple[str, Rows]]:
+def released(
+    run: RunFolder, audits: Sequence[RunFolder], tables: Sequence[str], private: Filter
+) -> Iterator[tuple[str, Rows]]:
     """(table, rows) in order, a piece a commit; every row has passed the filter.
 
     Raises:
@@ -176,22 +192,36 @@ def _entities(run: RunFolder) -> Iterator[Rows]:
 def _completions(run: RunFolder) -> Iterator[Rows]:
     names = ["subject_id", *RELEASED["completions"].names[1:]]
     for wave in range(run.last_wave + 1):
-        yield [{"entity_id": row.pop("subject_id"), **row} for row in run.read("completions", [wave], names).to_pylist()]
+        yield [
+            {"entity_id": row.pop("subject_id"), **row}
+            for row in run.read("completions", [wave], names).to_pylist()
+        ]
 
 
 def _claims(audit: RunFolder) -> Iterator[Rows]:
     """A row a claim and tier; a claim that no tier could judge has one row without a tier."""
     constants = constants_of(audit)
     for wave in range(1, audit.last_wave + 1):
-        titles = {a["subject_id"]: a["name"] for a in audit.read("audited", [wave], ["subject_id", "name"]).to_pylist()}
-        sources = {(e["subject_id"], e["tier"]): e["sources"] or [] for e in audit.read("evidence", [wave]).to_pylist()}
+        titles = {
+            a["subject_id"]: a["name"]
+            for a in audit.read("audited", [wave], ["subject_id", "name"]).to_pylist()
+        }
+        sources = {
+            (e["subject_id"], e["tier"]): e["sources"] or []
+            for e in audit.read("evidence", [wave]).to_pylist()
+        }
         verdicts: dict[int, Rows] = {}
         for verdict in audit.read("verdicts", [wave]).to_pylist():
             verdicts.setdefault(verdict["claim_id"], []).append(verdict)
         rows: Rows = []
         for claim in audit.read("claims", [wave]).to_pylist():
             n = claim["subject_id"]
-            fixed = {"audit": constants["audit"], "judge": constants["judge"], "entity_id": n, "title": titles[n]}
+            fixed = {
+                "audit": constants["audit"],
+                "judge": constants["judge"],
+                "entity_id": n,
+                "title": titles[n],
+            }
             for verdict in verdicts.get(claim["claim_id"], [{}]):
                 by = sources.get((n, verdict.get("tier")), [])
                 rows.append({**fixed, "claim": claim["text"], **_judged(verdict), **_cited(by)})

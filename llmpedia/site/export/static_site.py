@@ -1,7 +1,8 @@
-"""The site as files: the pages of the app, rendered once, with a search that runs in the browser (Pagefind).
+"""The site as files: the pages of the app, rendered once, with a search that runs in the browser
+(Pagefind).
 
-Several processes render, each with the runs opened for itself; what a page holds depends on the runs alone, so the bytes are the
-same however many there are.
+Several processes render, each with the runs opened for itself; what a page holds depends on the
+runs alone, so the bytes are the same however many there are.
 """
 
 import shutil
@@ -17,19 +18,18 @@ from typing import Any
 import numpy as np
 
 from llmpedia.errors import EngineError
-from llmpedia.site.export import static_urls as at
-from llmpedia.site.pages import trace
-from llmpedia.site.pages import views
 from llmpedia.site.data.catalogue import NONE
+from llmpedia.site.data.run_reader import SiteRun, open_runs
+from llmpedia.site.export import static_urls as at
+from llmpedia.site.export.atomic_output import need_free, new_folder
+from llmpedia.site.export.redaction import masked_value, tables_for_release
+from llmpedia.site.export.static_urls import StaticAddresses
+from llmpedia.site.pages import trace, views
 from llmpedia.site.pages.charts import Counted, charts_page, counted, funnel_part
 from llmpedia.site.pages.compare import compare_page, written_there
-from llmpedia.site.export.redaction import masked_value, tables_for_release
 from llmpedia.site.pages.neighbourhood import graph_page
 from llmpedia.site.pages.templating import STATIC, rendered
-from llmpedia.site.data.run_reader import SiteRun, open_runs
-from llmpedia.site.export.static_urls import StaticAddresses
 from llmpedia.site.pages.unwritten import unwritten_page
-from llmpedia.site.export.atomic_output import need_free, new_folder
 
 PARTS = ("trace", "graph", "compare")
 """Pages that an article may have beside it: what stands behind it, its neighbourhood, other runs on the subject."""
@@ -42,9 +42,10 @@ Context = dict[str, Any]
 class StaticSettings:
     """What a static site is made of.
 
-    ``uris``: of runs. ``audits``: names of those shown, empty: all. ``mask``: private information is masked. ``parts``: which of
-    ``PARTS`` an article has beside it. ``evidence``: with the passages that verdicts rest on, which are other
-    people's texts. ``workers``: processes that render.
+    ``uris``: of runs. ``audits``: names of those shown, empty: all. ``mask``: private information
+    is masked. ``parts``: which of ``PARTS`` an article has beside it. ``evidence``: with the
+    passages that verdicts rest on, which are other people's texts. ``workers``: processes that
+    render.
     """
 
     uris: tuple[str, ...]
@@ -66,7 +67,8 @@ class Task:
 
 
 def write_site(settings: StaticSettings, out: Path, progress: Callable[[int, int], None]) -> int:
-    """Write the whole site into a new folder; the number of pages. ``progress``: (articles so far, articles in all).
+    """Write the whole site into a new folder; the number of pages. ``progress``: (articles so far,
+    articles in all).
 
     Raises:
         InputError: something is there already, or a run cannot be read.
@@ -82,15 +84,21 @@ def write_site(settings: StaticSettings, out: Path, progress: Callable[[int, int
     return pages
 
 
-def _write_site(settings: StaticSettings, runs: Sequence[SiteRun], made: Path, progress: Callable[[int, int], None]) -> int:
+def _write_site(
+    settings: StaticSettings, runs: Sequence[SiteRun], made: Path, progress: Callable[[int, int], None]
+) -> int:
     shutil.copytree(STATIC, made / "static")
-    (made / ".nojekyll").write_bytes(b"")  # hosts that run Jekyll would leave out names that begin with an underscore
+    (made / ".nojekyll").write_bytes(
+        b""
+    )  # hosts that run Jekyll would leave out names that begin with an underscore
     pages = _few_pages(settings, runs, made)
     tasks = [task for run in runs for task in _tasks(settings, run, made)]
-    done, total = 0, sum(len(task.numbers) for task in tasks)
+    done = 0
+    total = sum(len(task.numbers) for task in tasks)
     with ProcessPoolExecutor(settings.workers, mp_context=get_context("spawn")) as pool:
         for task, written in zip(tasks, pool.map(render, tasks), strict=True):
-            pages, done = pages + written, done + len(task.numbers)
+            pages = pages + written
+            done = done + len(task.numbers)
             progress(done, total)
     for run in runs:
         _index(made / at.run_file(run.name).rpartition("/")[0])
@@ -103,7 +111,8 @@ def opened(settings: StaticSettings) -> list[SiteRun]:
     runs = open_runs(settings.uris, settings.audits, tables_for_release(settings.mask, settings.evidence))
     for run in runs:
         if settings.mask:
-            run.description, run.title = masked_value(run.description), masked_value(run.title)
+            run.description = masked_value(run.description)
+            run.title = masked_value(run.title)
         run.gather_links()
     return runs
 
@@ -144,7 +153,10 @@ def _of_entity(
 
 def _tasks(settings: StaticSettings, run: SiteRun, folder: Path) -> list[Task]:
     numbers = np.flatnonzero(run.catalogue.visits != NONE).tolist()
-    return [Task(settings, str(folder), run.name, tuple(numbers[i : i + _CHUNK])) for i in range(0, len(numbers), _CHUNK)]
+    return [
+        Task(settings, str(folder), run.name, tuple(numbers[i : i + _CHUNK]))
+        for i in range(0, len(numbers), _CHUNK)
+    ]
 
 
 def _few_pages(settings: StaticSettings, runs: Sequence[SiteRun], folder: Path) -> int:
@@ -156,7 +168,8 @@ def _few_pages(settings: StaticSettings, runs: Sequence[SiteRun], folder: Path) 
         _write(folder / file, rendered(template, context, to))
         pages += 1
     for run in runs:
-        file, made = at.charts_file(run.name), counts[run.name]
+        file = at.charts_file(run.name)
+        made = counts[run.name]
         to = _addresses(settings, runs, file.count("/"))
         _write(folder / file, rendered("charts.html", charts_page(run, made, to), to))
         pages += 1
@@ -185,11 +198,13 @@ def _listings(run: SiteRun) -> Iterator[tuple[str, str, Context]]:
     hops = [None, *(hop for hop, (_, written, _) in sorted(run.totals()["hops"].items()) if written)]
     for hop in hops:
         for letter in (None, *run.letters()):  # a list links its letter under all hops
-            page, pages = 1, 1
+            page = 1
+            pages = 1
             while page <= pages:
                 context = views.list_page(run, hop, letter, page)
                 yield at.listing_file(run.name, hop, letter, page), "list.html", context
-                page, pages = page + 1, context["pages"]
+                page = page + 1
+                pages = context["pages"]
 
 
 def _unwritten(run: SiteRun) -> Iterator[tuple[str, str, Context]]:
@@ -202,7 +217,9 @@ def _unwritten(run: SiteRun) -> Iterator[tuple[str, str, Context]]:
 
 def _addresses(settings: StaticSettings, runs: Sequence[SiteRun], depth: int) -> StaticAddresses:
     visits = {run.name: run.catalogue.visits for run in runs}
-    return StaticAddresses(depth, (*settings.parts, "charts"), lambda run, number: bool(visits[run][number] != NONE))
+    return StaticAddresses(
+        depth, (*settings.parts, "charts"), lambda run, number: bool(visits[run][number] != NONE)
+    )
 
 
 def _write(path: Path, page: str) -> None:
@@ -214,9 +231,22 @@ def _index(folder: Path) -> None:
     """Have Pagefind index a run's articles."""
     from pagefind_bin import get_executable
 
-    command = [get_executable(), "--site", folder, "--force-language", "en", "--exclude-selectors", "a.ref", "--quiet"]
+    command = [
+        get_executable(),
+        "--site",
+        folder,
+        "--force-language",
+        "en",
+        "--exclude-selectors",
+        "a.ref",
+        "--quiet",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise EngineError(f"pagefind on {folder}: {' '.join((done.stderr or done.stdout).split())[-300:]}; the site is not whole")
-    for extra in (folder / "pagefind").glob("pagefind-*ui.*"):  # ready-made search boxes, which this site has its own for
+        raise EngineError(
+            f"pagefind on {folder}: {' '.join((done.stderr or done.stdout).split())[-300:]}; the site is not whole"
+        )
+    for extra in (folder / "pagefind").glob(
+        "pagefind-*ui.*"
+    ):  # ready-made search boxes, which this site has its own for
         extra.unlink()

@@ -1,4 +1,6 @@
-"""Addresses of the static site: files, relative to the page that names them, so that it can be hosted anywhere."""
+"""Addresses of the static site: files, relative to the page that names them, so that it can be
+hosted anywhere.
+"""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -14,8 +16,8 @@ UNWRITTEN_A_PAGE = 500
 class StaticAddresses:
     """Addresses as a page sees them that lies ``depth`` folders below the site's own.
 
-    ``parts``: which of ``addresses.OPTIONAL`` and of ``trace`` the site has. ``written``: whether an entity of a run has an
-    article; those without one share pages.
+    ``parts``: which of ``addresses.OPTIONAL`` and of ``trace`` the site has. ``written``: whether
+    an entity of a run has an article; those without one share pages.
     """
 
     depth: int
@@ -63,7 +65,9 @@ class StaticAddresses:
         return f"{self._up}{_folder(run)}pagefind/pagefind.js"
 
     def policy(self) -> str | None:
-        """The Content-Security-Policy, which no header brings here; WebAssembly is for the search alone."""
+        """The Content-Security-Policy, which no header brings here; WebAssembly is for the search
+        alone.
+        """
         return (
             "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; "
             "connect-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'"

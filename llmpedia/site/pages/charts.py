@@ -1,7 +1,9 @@
-"""A run in charts: its funnel, fates and coverage by hop, reasons to reject, who absorbs aliases, what audits found by hop.
+"""A run in charts: its funnel, fates and coverage by hop, reasons to reject, who absorbs aliases,
+what audits found by hop.
 
-Counting reads every candidate of a run, some seconds for a hundred thousand articles: it is done once for each version of the
-run, in the background. Every chart is bars that a page draws; what they show is text beside them and a table below.
+Counting reads every candidate of a run, some seconds for a hundred thousand articles: it is done
+once for each version of the run, in the background. Every chart is bars that a page draws; what
+they show is text beside them and a table below.
 """
 
 import statistics
@@ -15,10 +17,10 @@ from llmpedia.analysis.funnel.tables import funnel_tables, is_walk
 from llmpedia.audit.audit_folder import audit_data
 from llmpedia.audit.measures.verdicts import SHARES, article_scores
 from llmpedia.errors import InputError
-from llmpedia.site.urls import Addresses
 from llmpedia.site.data.run_reader import Row, SiteRun
 from llmpedia.site.pages.claim_views import TIERS
 from llmpedia.site.pages.views import Context
+from llmpedia.site.urls import Addresses
 from llmpedia.store.run_folder import RunFolder
 
 Rows = list[Row]
@@ -51,15 +53,19 @@ _COVERAGE = {
     "errored": ("stripes", "failed"),
     "waiting": ("open", "queued"),
 }
-_VERDICTS = {"true": ("supported", "true"), "unverifiable": ("insufficient", "not verifiable"), "false": ("refuted", "false")}
+_VERDICTS = {
+    "true": ("supported", "true"),
+    "unverifiable": ("insufficient", "not verifiable"),
+    "false": ("refuted", "false"),
+}
 _STAGES = {"ner": "Entity check", "similarity": "Comparison with known names"}
 _SAMPLES = ("hop", "random")
 
 
 @dataclass(frozen=True)
 class Counted:
-    """What charts are made of. ``tables``: see ``analysis.funnel``; ``found``: a row an audit, tier and hop; ``notes``: what is
-    wrong with an audit's folder.
+    """What charts are made of. ``tables``: see ``analysis.funnel``; ``found``: a row an audit, tier
+    and hop; ``notes``: what is wrong with an audit's folder.
     """
 
     tables: Mapping[str, Rows]
@@ -69,7 +75,9 @@ class Counted:
 
 @dataclass(frozen=True)
 class Segment:
-    """A piece of a bar. ``texture``: how it is filled; ``offset``, ``width``: percent; ``told``: in words."""
+    """A piece of a bar. ``texture``: how it is filled; ``offset``, ``width``: percent; ``told``: in
+    words.
+    """
 
     texture: str
     offset: float
@@ -79,7 +87,9 @@ class Segment:
 
 @dataclass(frozen=True)
 class Line:
-    """A bar. ``text``: its numbers; ``spread``: (from, to) in percent; ``group``: a title above it, where a new one begins."""
+    """A bar. ``text``: its numbers; ``spread``: (from, to) in percent; ``group``: a title above it,
+    where a new one begins.
+    """
 
     label: str
     text: str
@@ -91,7 +101,9 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    """Bars with their table. ``key``: (texture, word) of the pieces; ``first``, ``last``: titles of labels and numbers."""
+    """Bars with their table. ``key``: (texture, word) of the pieces; ``first``, ``last``: titles of
+    labels and numbers.
+    """
 
     anchor: str
     title: str
@@ -122,7 +134,8 @@ class Counting:
         with self._lock:
             version, future = self._begun.get(run.name, (None, None))
             if future is None or version != run.version:
-                version, future = run.version, Future[Counted]()
+                version = run.version
+                future = Future[Counted]()
                 self._begun[run.name] = (version, future)
                 threading.Thread(target=self._fill, args=(future, run), daemon=True, name="counts").start()
         try:
@@ -146,7 +159,8 @@ def counted(run: SiteRun) -> Counted:
         InputError: a file is missing or damaged.
     """
     folder = RunFolder.open(run.run.uri)  # its own: that of the site may take up waves meanwhile
-    found, notes = list[Row](), list[str]()
+    found = list[Row]()
+    notes = list[str]()
     for audit in run.site_audits:
         try:
             found += _found_by_hop(audit.name, article_scores(audit_data(audit.run)))
@@ -156,12 +170,16 @@ def counted(run: SiteRun) -> Counted:
 
 
 def _found_by_hop(audit: str, scores: Rows) -> Rows:
-    """Macro averages by tier and hop, over the sample by hop; of an audit without one, over its random sample."""
+    """Macro averages by tier and hop, over the sample by hop; of an audit without one, over its
+    random sample.
+    """
     sample = next((name for name in _SAMPLES if any(name in row["strata"] for row in scores)), None)
     rows: Rows = []
     for tier in TIERS:
         for hop in sorted({row["hop"] for row in scores}):
-            part = [row for row in scores if sample in row["strata"] and (row["tier"], row["hop"]) == (tier, hop)]
+            part = [
+                row for row in scores if sample in row["strata"] and (row["tier"], row["hop"]) == (tier, hop)
+            ]
             usable = [row["usable"] for row in part if row["usable"] is not None]
             if not part:
                 continue
@@ -181,11 +199,16 @@ def charts_page(run: SiteRun, made: Counted | None, to: Addresses) -> Context:
 
 
 def funnel_part(run: SiteRun, made: Counted | None) -> Context:
-    """What a home page shows of the counts: (label, names left, percent of the widest, names lost) a step, as in the charts."""
+    """What a home page shows of the counts: (label, names left, percent of the widest, names lost)
+    a step, as in the charts.
+    """
     rows = made.tables.get("table_03_funnel", []) if made else []
     steps = _steps(rows[0]) if rows and rows[0]["raw_links"] else []
     widest = max((n for _, n, _ in steps), default=0)
-    bars = [(label, n, _share(n, widest), max(0, before - n) if before is not None else 0) for label, n, before in steps]
+    bars = [
+        (label, n, _share(n, widest), max(0, before - n) if before is not None else 0)
+        for label, n, before in steps
+    ]
     return {"funnel": bars, "funnel_wait": made is None and not run.imported, "funnel_note": None}
 
 
@@ -214,14 +237,24 @@ def _steps(row: Row) -> list[tuple[str, int, int | None]]:
 
 def _funnel(rows: Rows) -> Chart:
     row = rows[0]
-    lines, whole = [], row["raw_links"]
+    lines = []
+    whole = row["raw_links"]
     for label, n, before in _steps(row):
         kept = f" ({100 * n / before:.1f}%)" if before else ""
         told = Segment("solid", 0, _share(n, whole), f"{label}: {n:,}")
         lines.append(Line(label, f"{n:,}{kept}", (told,)))
     about = f"What is left of the names that {row['generated_articles']:,} articles link after each step."
     lines = lines if whole else []
-    return Chart("funnel", "From links to articles", about, (), "step", "names (kept by it)", tuple(lines), *_table(rows))
+    return Chart(
+        "funnel",
+        "From links to articles",
+        about,
+        (),
+        "step",
+        "names (kept by it)",
+        tuple(lines),
+        *_table(rows),
+    )
 
 
 def _survival(rows: Rows) -> Chart:
@@ -230,13 +263,24 @@ def _survival(rows: Rows) -> Chart:
     for name, label in _SURVIVALS.items():
         known = [row for row in rows if row[f"{name}_pct"] is not None]
         for n, row in enumerate(known):
-            mean, sd = row[f"{name}_pct"], row[f"{name}_sd"]
+            mean = row[f"{name}_pct"]
+            sd = row[f"{name}_sd"]
             spread = None if sd is None else (max(0.0, mean - sd), min(100.0, mean + sd))
             text = f"{mean:.1f}%" + (f" ± {sd:.1f}" if sd is not None else "")
             told = (Segment("solid", 0, mean, text),)
-            lines.append(Line(f"Hop {row['parent_hop']}", text, told, spread=spread, group=None if n else label.capitalize()))
+            lines.append(
+                Line(
+                    f"Hop {row['parent_hop']}",
+                    text,
+                    told,
+                    spread=spread,
+                    group=None if n else label.capitalize(),
+                )
+            )
     about = "Share of the names that pass a step: mean over the articles of a hop, the thin line one standard deviation."
-    return Chart("survival", "Survival by hop", about, (), "hop of the article", "pass", tuple(lines), *_table(rows))
+    return Chart(
+        "survival", "Survival by hop", about, (), "hop of the article", "pass", tuple(lines), *_table(rows)
+    )
 
 
 def _fates(rows: Rows) -> Chart:
@@ -247,7 +291,9 @@ def _fates(rows: Rows) -> Chart:
     about = "Of all names that articles link, what became of them; a name counts at the hop at which it would stand."
     there = {segment.texture for line in lines for segment in line.segments}
     key = tuple(part for part in _FATES.values() if part[0] in there)
-    return Chart("fates", "What became of them, hop by hop", about, key, "hop", "names", tuple(lines), *_table(rows))
+    return Chart(
+        "fates", "What became of them, hop by hop", about, key, "hop", "names", tuple(lines), *_table(rows)
+    )
 
 
 def _coverage(run: SiteRun, rows: Rows, to: Addresses) -> Chart:
@@ -259,18 +305,24 @@ def _coverage(run: SiteRun, rows: Rows, to: Addresses) -> Chart:
             "errored": row["errored"],
             "waiting": row["entities"] - row["with_article"] - row["errored"],
         }
-        parts = [(texture, _share(counts[name], row["entities"]), word) for name, (texture, word) in _COVERAGE.items()]
+        parts = [
+            (texture, _share(counts[name], row["entities"]), word)
+            for name, (texture, word) in _COVERAGE.items()
+        ]
         text = f"{row['with_article']:,} of {row['entities']:,}"
         href = to.listing(run.name, row["hop"]) if row["with_article"] else None
         lines.append(Line(f"Hop {row['hop']}", text, _stacked(parts), href))
     there = {segment.texture for line in lines for segment in line.segments}
     key = tuple(part for part in _COVERAGE.values() if part[0] in there)
     about = "Entities by distance from the seed, and how many of them have an article."
-    return Chart("coverage", "How far it came", about, key, "hop", "written of named", tuple(lines), *_table(rows))
+    return Chart(
+        "coverage", "How far it came", about, key, "hop", "written of named", tuple(lines), *_table(rows)
+    )
 
 
 def _reasons(rows: Rows) -> Chart:
-    lines, before = [], None
+    lines = []
+    before = None
     for row in rows:
         word = row["reason"].replace("_", " ")
         text = f"{row['candidates']:,} ({row['pct']:.1f}%)"
@@ -278,12 +330,15 @@ def _reasons(rows: Rows) -> Chart:
         lines.append(Line(word, text, (Segment("solid", 0, row["pct"], f"{word}: {text}"),), group=group))
         before = row["stage"]
     about = "Names that a step turned down, by its reason; of all that the step turned down."
-    return Chart("reasons", "Why names were turned down", about, (), "reason", "names", tuple(lines), *_table(rows))
+    return Chart(
+        "reasons", "Why names were turned down", about, (), "reason", "names", tuple(lines), *_table(rows)
+    )
 
 
 def _absorbers(run: SiteRun, rows: Rows, to: Addresses) -> Chart:
     most = max((row["aliases"] for row in rows), default=0)
-    lines, shown = [], []
+    lines = []
+    shown = []
     for row in rows:
         found = run.entity(row["entity_id"])
         if found is not None:  # by the site's own name for it
@@ -297,16 +352,23 @@ def _absorbers(run: SiteRun, rows: Rows, to: Addresses) -> Chart:
 
 
 def _factuality(sample: str, rows: Rows) -> Chart:
-    lines, before = [], None
+    lines = []
+    before = None
     for row in rows:
         parts = [(texture, 100 * (row[name] or 0.0), word) for name, (texture, word) in _VERDICTS.items()]
-        text = f"{_shown(row['true'], True)} true, {row['judged']:,} articles" if row["judged"] else "none judged"
+        text = (
+            f"{_shown(row['true'], True)} true, {row['judged']:,} articles"
+            if row["judged"]
+            else "none judged"
+        )
         at = (row["audit"], row["tier"])
         group = f"Against {TIERS[row['tier']]}, audit {row['audit']}" if at != before else None
         lines.append(Line(f"Hop {row['hop']}", text, _stacked(parts) if row["judged"] else (), group=group))
         before = at
     drawn = {"hop": "a sample of every hop", "random": "a random sample"}[sample]
-    about = f"Claims of {drawn} of articles held against what the judge was shown; shares averaged over articles."
+    about = (
+        f"Claims of {drawn} of articles held against what the judge was shown; shares averaged over articles."
+    )
     table = [{**row, **{name: _shown(row[name], True) for name in ("coverage", *SHARES)}} for row in rows]
     key = tuple(_VERDICTS.values())
     title = f"True and false, hop by hop: {sample} sample"
@@ -318,7 +380,8 @@ def _factuality(sample: str, rows: Rows) -> Chart:
 
 def _stacked(parts: Sequence[tuple[str, float, str]]) -> tuple[Segment, ...]:
     """(texture, percent, word) as pieces one behind the other."""
-    found, at = [], 0.0
+    found = []
+    at = 0.0
     for texture, share, word in parts:
         if share > 0:
             found.append(Segment(texture, round(at, 3), round(share, 3), f"{word} {share:.1f}%"))

@@ -1,6 +1,8 @@
-"""Claims of an article as a reader sees them: every verdict with its explanation, its source and the passage it rests on.
+"""Claims of an article as a reader sees them: every verdict with its explanation, its source and
+the passage it rests on.
 
-An audit keeps a page whole; the passage shown is the one that bears most on the claim, found as the judge's passages are.
+An audit keeps a page whole; the passage shown is the one that bears most on the claim, found as the
+judge's passages are.
 """
 
 from collections.abc import Iterable, Sequence
@@ -8,12 +10,17 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from llmpedia.text.passages import cut_passages, rankings
 from llmpedia.site.data.audits import AuditOf, ClaimOf
+from llmpedia.text.passages import cut_passages, rankings
 
 Row = dict[str, Any]
 
-WORDS = {"supported": "Supported", "refuted": "Refuted", "insufficient": "Not verifiable", "not_adjudicated": "Not judged"}
+WORDS = {
+    "supported": "Supported",
+    "refuted": "Refuted",
+    "insufficient": "Not verifiable",
+    "not_adjudicated": "Not judged",
+}
 TIERS = {"wikipedia": "Wikipedia", "web": "the web"}
 OUTCOMES = {
     "found": "an article of this title",
@@ -27,14 +34,15 @@ OUTCOMES = {
     "fetch_failed": "it could not be looked up",
 }
 _WORST_FIRST = ("refuted", "supported", "insufficient", "not_adjudicated")
-_PASSAGE_WORDS, _PASSAGE_CHARS = 60, 600
+_PASSAGE_WORDS = 60
+_PASSAGE_CHARS = 600
 _MOST_CHARS = 400_000  # of one source; what comes later is not searched for a passage
 
 
 @dataclass(frozen=True)
 class Passage:
-    """``href`` is null where the address is none that a link may lead to. ``text`` is null where no word agrees, and where the
-    source's text is ``left_out``.
+    """``href`` is null where the address is none that a link may lead to. ``text`` is null where no
+    word agrees, and where the source's text is ``left_out``.
     """
 
     title: str
@@ -65,7 +73,9 @@ class Ruling:
 
 @dataclass(frozen=True)
 class ShownClaim:
-    """``number`` counts the claims of all audits of the article from 1; ``verdict`` is that of all tiers together."""
+    """``number`` counts the claims of all audits of the article from 1; ``verdict`` is that of all
+    tiers together.
+    """
 
     number: int
     audit: str
@@ -77,7 +87,9 @@ class ShownClaim:
 
 @dataclass(frozen=True)
 class Checked:
-    """What one audit says of the article. ``error``: why there are no claims; ``evidence``: a line a tier."""
+    """What one audit says of the article. ``error``: why there are no claims; ``evidence``: a line
+    a tier.
+    """
 
     audit: str
     error: str | None
@@ -102,22 +114,35 @@ def checked(audits: Sequence[AuditOf]) -> list[Checked]:
 
 
 def together(verdicts: Iterable[str]) -> str:
-    """One verdict of several tiers: refuted by any, else supported by any, else whatever was said at all."""
+    """One verdict of several tiers: refuted by any, else supported by any, else whatever was said
+    at all.
+    """
     said = set(verdicts)
     return next((verdict for verdict in _WORST_FIRST if verdict in said), "not_adjudicated")
 
 
 def _claims(audit: AuditOf, before: int) -> tuple[ShownClaim, ...]:
     texts = [claim.text for claim in audit.claims]
-    passages = {row["tier"]: [_passages(source, texts) for source in row["sources"] or ()] for row in audit.evidence}
+    passages = {
+        row["tier"]: [_passages(source, texts) for source in row["sources"] or ()] for row in audit.evidence
+    }
     outcomes = {row["tier"]: row["outcome"] for row in audit.evidence}
-    return tuple(_claim(audit.audit, before, n, claim, passages, outcomes) for n, claim in enumerate(audit.claims))
+    return tuple(
+        _claim(audit.audit, before, n, claim, passages, outcomes) for n, claim in enumerate(audit.claims)
+    )
 
 
 def _claim(
-    audit: str, before: int, n: int, claim: ClaimOf, passages: dict[str, list[list[Passage]]], outcomes: dict[str, str]
+    audit: str,
+    before: int,
+    n: int,
+    claim: ClaimOf,
+    passages: dict[str, list[list[Passage]]],
+    outcomes: dict[str, str],
 ) -> ShownClaim:
-    rulings = tuple(_ruling(row, n, passages.get(row["tier"], []), outcomes.get(row["tier"])) for row in claim.verdicts)
+    rulings = tuple(
+        _ruling(row, n, passages.get(row["tier"], []), outcomes.get(row["tier"])) for row in claim.verdicts
+    )
     verdict = together(ruling.verdict for ruling in rulings)
     return ShownClaim(before + n + 1, audit, claim.text, verdict, WORDS[verdict], rulings)
 
@@ -141,7 +166,10 @@ def _ruling(row: Row, n: int, passages: list[list[Passage]], outcome: str | None
 
 def _passages(source: Row, claims: Sequence[str]) -> list[Passage]:
     """For each claim, this source with the passage that bears most on it."""
-    pieces = [p.text.strip() for p in cut_passages((source["text"] or "")[:_MOST_CHARS], _PASSAGE_WORDS, _PASSAGE_CHARS)]
+    pieces = [
+        p.text.strip()
+        for p in cut_passages((source["text"] or "")[:_MOST_CHARS], _PASSAGE_WORDS, _PASSAGE_CHARS)
+    ]
     return [_passage(source, pieces[ranked[0]] if ranked else None) for ranked in rankings(pieces, claims)]
 
 

@@ -1,4 +1,6 @@
-"""The same subject in two runs side by side: figures, links, and the texts with what differs marked."""
+"""The same subject in two runs side by side: figures, links, and the texts with what differs
+marked.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -7,12 +9,12 @@ from typing import Any
 
 from llmpedia.analysis.personas.stylometry import jaccard
 from llmpedia.entities.keys import canonical_key
-from llmpedia.site.urls import Addresses
-from llmpedia.site.text.text_diff import MOST_SENTENCES, Said, compared, words_of
 from llmpedia.site.data.run_reader import Entity, Row, SiteRun
-from llmpedia.site.pages.run_summary import facts
 from llmpedia.site.pages.claim_views import WORDS, together
+from llmpedia.site.pages.run_summary import facts
 from llmpedia.site.pages.views import Context, article_views, resolver
+from llmpedia.site.text.text_diff import MOST_SENTENCES, Said, compared, words_of
+from llmpedia.site.urls import Addresses
 from llmpedia.site.wikitext.page import Page, Part, Target
 
 _KINDS = {"infobox": "In short", "categories": "Categories"}
@@ -23,7 +25,9 @@ _LONG_SENTENCES = 3 * MOST_SENTENCES  # of them paragraphs are shown as wholes
 
 @dataclass(frozen=True)
 class Side:
-    """An article of one run. ``label``: what tells its run from the other one; ``links``: canonical key -> name as linked."""
+    """An article of one run. ``label``: what tells its run from the other one; ``links``: canonical
+    key -> name as linked.
+    """
 
     run: SiteRun
     entity: Entity
@@ -36,7 +40,9 @@ class Side:
 
 @dataclass(frozen=True)
 class Line:
-    """A sentence. ``number``: its own; ``elsewhere``: the part in which the other text has it, where that is another one."""
+    """A sentence. ``number``: its own; ``elsewhere``: the part in which the other text has it,
+    where that is another one.
+    """
 
     number: int
     said: Said
@@ -54,20 +60,27 @@ class Column:
 
 @dataclass(frozen=True)
 class LinkSet:
-    """Names linked by both articles, or by one only: (name, where it leads in each run); null: not linked there."""
+    """Names linked by both articles, or by one only: (name, where it leads in each run); null: not
+    linked there.
+    """
 
     title: str
     names: tuple[tuple[str, Target | None, Target | None], ...]
 
 
-def compare_page(run: SiteRun, entity: Entity, other: SiteRun, others: Sequence[SiteRun], to: Addresses) -> Context:
-    """An entity's article beside the one that ``other`` has on it; ``others``: all runs but ``run``."""
+def compare_page(
+    run: SiteRun, entity: Entity, other: SiteRun, others: Sequence[SiteRun], to: Addresses
+) -> Context:
+    """An entity's article beside the one that ``other`` has on it; ``others``: all runs but
+    ``run``.
+    """
     choices = [
         (_label(run, one), one.name, to.compare(run.name, entity.id, entity.name, one.name), one is other)
         for one in others
         if written_there(one, entity) is not None or one is other
     ]
-    left, right = _side(run, entity, other, to), _side(other, written_there(other, entity), run, to)
+    left = _side(run, entity, other, to)
+    right = _side(other, written_there(other, entity), run, to)
     context = {**article_views(run, entity, others, to, "compare"), "choices": choices, "other": other}
     if left is None or right is None:
         lacking = run if left is None else other
@@ -103,12 +116,17 @@ def _side(run: SiteRun, entity: Entity | None, other: SiteRun, to: Addresses) ->
         links.setdefault(canonical_key(name), name)
     own = {entity.key, canonical_key(entity.name)}
     named = {key: name for key, name in links.items() if key and key not in own}
-    return Side(run, entity, article, page, _label(other, run), to.article(run.name, entity.id, entity.name), named)
+    return Side(
+        run, entity, article, page, _label(other, run), to.article(run.name, entity.id, entity.name), named
+    )
 
 
 def _label(first: SiteRun, run: SiteRun) -> str:
-    """What sets a run apart from the first: its model, persona or topic; else whatever differs; its name where nothing does."""
-    mine, theirs = dict(facts(run)), dict(facts(first))
+    """What sets a run apart from the first: its model, persona or topic; else whatever differs; its
+    name where nothing does.
+    """
+    mine = dict(facts(run))
+    theirs = dict(facts(first))
     found = {name: value for name, value in mine.items() if theirs.get(name) != value and name != "Seed"}
     speaking = [value for name, value in found.items() if name in _SPEAKING]
     return ", ".join(speaking or (f"{name.lower()} {value}" for name, value in found.items())) or run.name
@@ -119,7 +137,13 @@ def _measures(
 ) -> list[Any]:
     """(name, of the left, of the right) or (name, of both)."""
     said = [
-        Counter(line.said.kind for row in rows if (column := row[n]) for lines in column.paragraphs for line in lines)
+        Counter(
+            line.said.kind
+            for row in rows
+            if (column := row[n])
+            for lines in column.paragraphs
+            for line in lines
+        )
         for n in (0, 1)
     ]
     both, *only = (len(found.names) for found in links)
@@ -134,12 +158,16 @@ def _measures(
         ("by both", f"{both:,}"),
         ("by this one only", *(f"{n:,}" for n in only)),
     ]
-    words = [[word for sentence in side.page.sentences for word in words_of(sentence)] for side in (left, right)]
+    words = [
+        [word for sentence in side.page.sentences for word in words_of(sentence)] for side in (left, right)
+    ]
     for n in _GRAMS:
         a, b = (frozenset(zip(*(found[i:] for i in range(n)), strict=False)) for found in words)
         share = jaccard(a, b)
         if share is not None:
-            made.append(("Words in common" if n == 1 else f"Runs of {n} words in common", f"{100 * share:.1f}%"))
+            made.append(
+                ("Words in common" if n == 1 else f"Runs of {n} words in common", f"{100 * share:.1f}%")
+            )
     return made
 
 
@@ -195,7 +223,9 @@ def _title(part: Part | None) -> str | None:
 
 
 def _units(page: Page, parts: Sequence[Part | None]) -> list[tuple[int, int, str]]:
-    """(place of the part, paragraph, text) of what is held against each other: sentences, or paragraphs of a very long text."""
+    """(place of the part, paragraph, text) of what is held against each other: sentences, or
+    paragraphs of a very long text.
+    """
     wholes = len(page.sentences) > _LONG_SENTENCES
     found = []
     for place, part in enumerate(parts):
@@ -206,7 +236,9 @@ def _units(page: Page, parts: Sequence[Part | None]) -> list[tuple[int, int, str
 
 
 def _aligned(ours: Sequence[Part], theirs: Sequence[Part]) -> list[tuple[Part | None, Part | None]]:
-    """Parts of the same heading; what is left between two of those in its order; the rest by itself."""
+    """Parts of the same heading; what is left between two of those in its order; the rest by
+    itself.
+    """
     partners = _by_heading(ours, theirs)
     taken = set(partners.values())
     gaps = defaultdict[int, list[int]](list)  # of theirs, by the part before them that has a partner
@@ -246,7 +278,9 @@ def _name(part: Part) -> tuple[str, ...]:
 
 
 def _link_sets(left: Side, right: Side, to: Addresses) -> list[LinkSet]:
-    """Linked by both, by the left only, by the right only. Names that either run knows as one entity are one."""
+    """Linked by both, by the left only, by the right only. Names that either run knows as one
+    entity are one.
+    """
     runs = (left.run, right.run)
     theirs = {form: key for key in right.links for form in _forms(key, runs)}
     partner: dict[str, str] = {}
@@ -256,7 +290,8 @@ def _link_sets(left: Side, right: Side, to: Addresses) -> list[LinkSet]:
         if found is not None and found not in taken:
             partner[key] = found
             taken.add(found)
-    here, there = resolver(left.run, left.entity, to), resolver(right.run, right.entity, to)
+    here = resolver(left.run, left.entity, to)
+    there = resolver(right.run, right.entity, to)
     shared = [(left.links[a], here(left.links[a]), there(right.links[b])) for a, b in partner.items()]
     mine = [(name, here(name), None) for key, name in left.links.items() if key not in partner]
     others = [(name, None, there(name)) for key, name in right.links.items() if key not in taken]

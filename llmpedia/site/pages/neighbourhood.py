@@ -1,6 +1,8 @@
-"""What stands around a subject: who named it and links it, what it named itself, what became of the other names it links.
+"""What stands around a subject: who named it and links it, what it named itself, what became of the
+other names it links.
 
-Drawn twice, in columns for a wide page and along a line for a narrow one, so that no two labels meet; listed whole below.
+Drawn twice, in columns for a wide page and along a line for a narrow one, so that no two labels
+meet; listed whole below.
 """
 
 import math
@@ -9,16 +11,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from llmpedia.site.pages import fates
-from llmpedia.site.urls import Addresses
 from llmpedia.site.data.run_reader import Entity, Row, SiteRun
+from llmpedia.site.pages import fates
 from llmpedia.site.pages.views import Context, article_views
+from llmpedia.site.urls import Addresses
 
 Kind = Literal["parent", "linking", "child", "known", "cap", "out"]
 Mark = Literal["written", "waiting", "failed", "none"]
 
 _LINKING = 60
-_DRAWN_IN, _DRAWN_OUT = 20, 38
+_DRAWN_IN = 20
+_DRAWN_OUT = 38
 _TITLES: dict[Kind, str] = {
     "parent": "Named by",
     "linking": "Linked from",
@@ -29,18 +32,30 @@ _TITLES: dict[Kind, str] = {
 }
 _INCOMING: tuple[Kind, ...] = ("parent", "linking")
 _OUTGOING: tuple[Kind, ...] = ("child", "known", "cap", "out")
-_MARKS: dict[Mark, str] = {"written": "", "waiting": "not written yet", "failed": "its article failed", "none": ""}
+_MARKS: dict[Mark, str] = {
+    "written": "",
+    "waiting": "not written yet",
+    "failed": "its article failed",
+    "none": "",
+}
 
 # Measures of the drawings, in their own units; about 7 to a letter.
-_WIDE, _NARROW = 960, 340
-_PITCH, _HEAD = 22, 32
-_NARROW_PITCH, _SPINE = 30, 14
-_LETTERS, _BOX_LETTERS, _BOX_LINES = 33, 22, 3
+_WIDE = 960
+_NARROW = 340
+_PITCH = 22
+_HEAD = 32
+_NARROW_PITCH = 30
+_SPINE = 14
+_LETTERS = 33
+_BOX_LETTERS = 22
+_BOX_LINES = 3
 
 
 @dataclass(frozen=True)
 class Node:
-    """A name beside the subject. ``named``: how many names it brought up first; ``reason``: of a name that got no article."""
+    """A name beside the subject. ``named``: how many names it brought up first; ``reason``: of a
+    name that got no article.
+    """
 
     kind: Kind
     name: str
@@ -52,7 +67,11 @@ class Node:
     @property
     def hint(self) -> str:
         """All that is known of it, in words."""
-        told = [_MARKS[self.mark], self.reason or "", f"first to name {self.named:,} others" if self.named else ""]
+        told = [
+            _MARKS[self.mark],
+            self.reason or "",
+            f"first to name {self.named:,} others" if self.named else "",
+        ]
         return f"{self.name}: {'; '.join([_TITLES[self.kind].lower(), *(part for part in told if part)])}"
 
 
@@ -68,7 +87,9 @@ class Group:
 
 @dataclass(frozen=True)
 class Placed:
-    """A node in a drawing. ``side``: of its mark on which the label stands; ``edge``: the path of its line."""
+    """A node in a drawing. ``side``: of its mark on which the label stands; ``edge``: the path of
+    its line.
+    """
 
     node: Node
     x: float
@@ -92,7 +113,9 @@ class Text:
 
 @dataclass(frozen=True)
 class Drawing:
-    """One of the two drawings. ``box``: x, y, width and height of the subject's; ``lines``: its name."""
+    """One of the two drawings. ``box``: x, y, width and height of the subject's; ``lines``: its
+    name.
+    """
 
     name: Literal["wide", "narrow"]
     width: int
@@ -107,7 +130,8 @@ class Drawing:
 def graph_page(run: SiteRun, entity: Entity, others: Sequence[SiteRun], to: Addresses) -> Context:
     """The neighbourhood of an entity, drawn and listed."""
     linking = run.parents_of_links(entity.id, _LINKING + 1)
-    incoming, outgoing = _incoming(run, entity, linking or [], to), _outgoing(run, entity, to)
+    incoming = _incoming(run, entity, linking or [], to)
+    outgoing = _outgoing(run, entity, to)
     drawn = _cut(incoming, _DRAWN_IN), _cut(outgoing, _DRAWN_OUT)
     total = sum(len(group.nodes) for group in (*incoming, *outgoing))
     shown = sum(len(group.nodes) for groups in drawn for group, _ in groups)
@@ -130,13 +154,17 @@ def _incoming(run: SiteRun, entity: Entity, linking: Sequence[Entity], to: Addre
     rest = [e for e in linking[:_LINKING] if parent is None or e.id != parent.id]
     groups = [
         _group("parent", [_known("parent", run, parent, to)] if parent else []),
-        replace(_group("linking", [_known("linking", run, e, to) for e in rest]), more=len(linking) > _LINKING),
+        replace(
+            _group("linking", [_known("linking", run, e, to) for e in rest]), more=len(linking) > _LINKING
+        ),
     ]
     return [group for group in groups if group.nodes]
 
 
 def _outgoing(run: SiteRun, entity: Entity, to: Addresses) -> list[Group]:
-    """Children first, also those of an earlier visit; then what the last visit linked besides, each entity once."""
+    """Children first, also those of an earlier visit; then what the last visit linked besides, each
+    entity once.
+    """
     nodes: dict[Kind, list[Node]] = {kind: [] for kind in _OUTGOING}
     seen = {entity.id}
     for child in run.children(entity.id):
@@ -175,7 +203,9 @@ def _refused(run: SiteRun, entity: Entity, row: Row, to: Addresses) -> Node:
 
 
 def _cut(groups: Sequence[Group], most: int) -> list[tuple[Group, int]]:
-    """(group as drawn, how many are left out): each gets as much room as the others, and what those do not need."""
+    """(group as drawn, how many are left out): each gets as much room as the others, and what those
+    do not need.
+    """
     room = dict.fromkeys((group.kind for group in groups), 0)
     left = most
     while left and (hungry := [g for g in groups if room[g.kind] < len(g.nodes)]):
@@ -193,12 +223,15 @@ Drawn = Sequence[tuple[Group, int]]
 def _wide(entity: Entity, incoming: Drawn, outgoing: Drawn) -> Drawing:
     """Who leads here on the left, the subject, what it leads to on the right."""
     lines = _wrapped(entity.name)
-    box_width, box_height = 212.0, 20.0 * len(lines) + 24
-    left, right = _height(incoming), _height(outgoing)
+    box_width = 212.0
+    box_height = 20.0 * len(lines) + 24
+    left = _height(incoming)
+    right = _height(outgoing)
     height = max(left, right, box_height + 20) + 16
     middle = min(height / 2, max(260.0, left / 2 + 8))  # near the top of a long drawing
     x = (_WIDE - box_width) / 2
-    nodes, texts = [], []
+    nodes = []
+    texts = []
     for groups, top, side in ((incoming, middle - left / 2, "left"), (outgoing, middle - right / 2, "right")):
         start = max(8.0, min(top, height - (left if side == "left" else right) - 8))
         at, towards = (x - 92, x) if side == "left" else (x + box_width + 92, x + box_width)
@@ -208,7 +241,10 @@ def _wide(entity: Entity, incoming: Drawn, outgoing: Drawn) -> Drawing:
                 nodes.append(_placed(item, at, y, "left" if side == "left" else "right", edge))
             else:
                 texts.append(Text(at, y, item.text, "left" if side == "left" else "right", item.more))
-    name = tuple(Text(_WIDE / 2, middle + 5 + 20 * (n - (len(lines) - 1) / 2), line, "right") for n, line in enumerate(lines))
+    name = tuple(
+        Text(_WIDE / 2, middle + 5 + 20 * (n - (len(lines) - 1) / 2), line, "right")
+        for n, line in enumerate(lines)
+    )
     box = (x, middle - box_height / 2, box_width, box_height)
     return Drawing("wide", _WIDE, height, box, name, tuple(nodes), tuple(texts), None)
 
@@ -217,19 +253,32 @@ def _narrow(entity: Entity, incoming: Drawn, outgoing: Drawn) -> Drawing:
     """All along one line from top to bottom."""
     lines = _wrapped(entity.name)
     box_height = 20.0 * len(lines) + 20
-    nodes, texts, y = [], [], 4.0
+    nodes = []
+    texts = []
+    y = 4.0
     box_top = y + (_height(incoming, _NARROW_PITCH) + 8 if incoming else 0)
     for groups, start in ((incoming, y), (outgoing, box_top + box_height + 6)):
         for item, place in _rows(groups, start, _NARROW_PITCH):
             if isinstance(item, Node):
-                nodes.append(_placed(item, _SPINE + 24, place, "right", f"M{_SPINE},{place:g} H{_SPINE + 24}"))
+                nodes.append(
+                    _placed(item, _SPINE + 24, place, "right", f"M{_SPINE},{place:g} H{_SPINE + 24}")
+                )
             else:
                 texts.append(Text(_SPINE + 14, place, item.text, "right", item.more))
     height = box_top + box_height + 6 + (_height(outgoing, _NARROW_PITCH) if outgoing else 0)
     ends = [node.y for node in nodes] + [box_top + box_height / 2]
     name = tuple(Text(_NARROW / 2, box_top + 25 + 20 * n, line, "right") for n, line in enumerate(lines))
     box = (1.0, box_top, _NARROW - 2.0, box_height)
-    return Drawing("narrow", _NARROW, height, box, name, tuple(nodes), tuple(texts), f"M{_SPINE},{min(ends):g} V{max(ends):g}")
+    return Drawing(
+        "narrow",
+        _NARROW,
+        height,
+        box,
+        name,
+        tuple(nodes),
+        tuple(texts),
+        f"M{_SPINE},{min(ends):g} V{max(ends):g}",
+    )
 
 
 def _height(groups: Drawn, pitch: int = _PITCH) -> float:
@@ -251,7 +300,10 @@ def _rows(groups: Drawn, top: float, pitch: int = _PITCH) -> Iterator[tuple[Node
             y += pitch
         if _tells_more(group, left_out):
             many = "more" if group.more else f"{left_out:,} more"
-            yield Text(0, 0, f"and {many}, listed below" if left_out else "and more", "right", True), y + pitch / 2
+            yield (
+                Text(0, 0, f"and {many}, listed below" if left_out else "and more", "right", True),
+                y + pitch / 2,
+            )
             y += pitch
 
 
@@ -277,7 +329,8 @@ def _short(text: str, most: int) -> str:
     """As much of a text as has room."""
     if _letters(text) <= most:
         return text
-    kept, width = "", 1
+    kept = ""
+    width = 1
     for char in text:
         width += _letters(char)
         if width > most:

@@ -1,6 +1,7 @@
 """A run's story in figures: what it is, how far it came, what audits found.
 
-From the catalogue in memory, the run's description, and each audit's small columns; made once for each version of the run.
+From the catalogue in memory, the run's description, and each audit's small columns; made once for
+each version of the run.
 """
 
 import statistics
@@ -31,7 +32,9 @@ class HopBar:
 
 @dataclass(frozen=True)
 class TierFound:
-    """Macro averages of an audit in one tier, 0 to 1; null: not defined. ``parts``: (verdict, offset, width) in percent."""
+    """Macro averages of an audit in one tier, 0 to 1; null: not defined. ``parts``: (verdict,
+    offset, width) in percent.
+    """
 
     audit: str
     tier: str
@@ -60,7 +63,13 @@ def story(run: SiteRun) -> Story:
 def _story(run: SiteRun, version: tuple[Any, ...]) -> Story:  # of another version it is another story
     totals = run.totals()
     found, notes = _audited(run)
-    return Story(facts(run), _figures(run, totals, found), () if run.imported else _hops(totals), found, (*run.notes, *notes))
+    return Story(
+        facts(run),
+        _figures(run, totals, found),
+        () if run.imported else _hops(totals),
+        found,
+        (*run.notes, *notes),
+    )
 
 
 def facts(run: SiteRun) -> tuple[tuple[str, str], ...]:
@@ -68,8 +77,10 @@ def facts(run: SiteRun) -> tuple[tuple[str, str], ...]:
     identity = run.description.get("identity") or {}
     if run.imported:
         return _imported_facts(run, identity)
-    asked, stages = identity.get("run") or {}, identity.get("stages") or {}
-    article, written = stages.get("article") or {}, identity.get("article") or {}
+    asked = identity.get("run") or {}
+    stages = identity.get("stages") or {}
+    article = stages.get("article") or {}
+    written = identity.get("article") or {}
     seeds = run.description.get("seeds") or []
     grounded: dict[Any, str] = {True: "on", False: "off"}
     values = {
@@ -114,7 +125,9 @@ def _figures(run: SiteRun, totals: Row, found: Sequence[TierFound]) -> tuple[tup
     several = len({row.audit for row in found}) > 1
     for row in found:
         if (true := row.shares["true"]) is not None:
-            figures.append((f"of claims true by {row.tier}{f' ({row.audit})' if several else ''}", f"{true:.0%}"))
+            figures.append(
+                (f"of claims true by {row.tier}{f' ({row.audit})' if several else ''}", f"{true:.0%}")
+            )
     return tuple(figures)
 
 
@@ -127,7 +140,8 @@ def _hops(totals: Row) -> tuple[HopBar, ...]:
 
 
 def _audited(run: SiteRun) -> tuple[tuple[TierFound, ...], list[str]]:
-    found, notes = list[TierFound](), list[str]()
+    found = list[TierFound]()
+    notes = list[str]()
     for audit in run.site_audits:
         try:
             scores = article_scores(audit_data(audit.run))
@@ -146,7 +160,8 @@ def _tier_found(audit: str, tier: str, rows: Sequence[Row]) -> TierFound:
     for name in SHARES:
         known = [row[name] for row in rows if row[name] is not None]
         shares[name] = statistics.fmean(known) if known else None
-    parts, at = [], 0.0
+    parts = []
+    at = 0.0
     for verdict, name in (("supported", "true"), ("insufficient", "unverifiable"), ("refuted", "false")):
         width = round(100 * (shares[name] or 0.0), 3)
         parts.append((verdict, round(at, 3), width))

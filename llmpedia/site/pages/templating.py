@@ -1,4 +1,6 @@
-"""Pages from templates. All values are escaped; only what ``wiki`` has cleaned is taken as HTML, by the filter ``cleaned``."""
+"""Pages from templates. All values are escaped; only what ``wiki`` has cleaned is taken as HTML, by
+the filter ``cleaned``.
+"""
 
 from collections.abc import Mapping
 from functools import cache

@@ -1,15 +1,17 @@
-"""What stands behind an article: what was asked, what was answered, what was decided, and by which answer."""
+"""What stands behind an article: what was asked, what was answered, what was decided, and by which
+answer.
+"""
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from llmpedia.site.pages import fates
-from llmpedia.site.urls import Addresses
 from llmpedia.site.data.run_reader import Entity, Row, SiteRun
+from llmpedia.site.pages import fates
 from llmpedia.site.pages.claim_views import ShownClaim
 from llmpedia.site.pages.views import Context, article_views, parse
+from llmpedia.site.urls import Addresses
 
 _STAGES = {
     "self_grounding": "What the model said it knows",
@@ -24,7 +26,9 @@ _STAGES = {
 
 @dataclass(frozen=True)
 class Call:
-    """A question with its answer. ``anchor``: its place on the page; ``settings``: (name, value) of how it was asked."""
+    """A question with its answer. ``anchor``: its place on the page; ``settings``: (name, value) of
+    how it was asked.
+    """
 
     anchor: str
     title: str
@@ -39,7 +43,9 @@ class Call:
 
 @dataclass(frozen=True)
 class Decision:
-    """A candidate: what was linked and what became of it. ``ner`` and ``arbitration``: anchors of the deciding answers."""
+    """A candidate: what was linked and what became of it. ``ner`` and ``arbitration``: anchors of
+    the deciding answers.
+    """
 
     anchor: str
     row: Row
@@ -52,7 +58,9 @@ class Decision:
 
 @dataclass(frozen=True)
 class Traced:
-    """A sentence of the article. ``claims``: taken from it, each with (what was done, anchor of the judge's answer)."""
+    """A sentence of the article. ``claims``: taken from it, each with (what was done, anchor of the
+    judge's answer).
+    """
 
     number: int
     text: str
@@ -79,7 +87,9 @@ def trace_page(run: SiteRun, entity: Entity, others: Sequence[SiteRun], to: Addr
     }
 
 
-def _add_reused(run: SiteRun, entity: Entity, candidates: Sequence[Row], article: Row | None, rows: dict[str, Row]) -> None:
+def _add_reused(
+    run: SiteRun, entity: Entity, candidates: Sequence[Row], article: Row | None, rows: dict[str, Row]
+) -> None:
     """Answers that were asked for another subject and taken here as well."""
     keys = [row[column] for row in candidates for column in ("ner_completion", "arbitration_completion")]
     keys += [article["outline_completion"], article["completion"]] if article else []
@@ -101,7 +111,11 @@ def _sentences(run: SiteRun, entity: Entity, article: Row | None) -> tuple[list[
         asked = [("taken from the text", extraction[claim.audit])]
         asked += [(f"judged by {ruling.tier}", ruling.completion) for ruling in claim.rulings]
         for done, key in asked:
-            if key is not None and key not in judged and (row := audits[claim.audit].completion(entity.id, key)) is not None:
+            if (
+                key is not None
+                and key not in judged
+                and (row := audits[claim.audit].completion(entity.id, key)) is not None
+            ):
                 judged[key] = row
             if key in judged:
                 answers_of.setdefault(claim.number, []).append((done, _anchor_of(key)))
@@ -143,7 +157,9 @@ def _call(row: Row) -> Call:
         turns=_turns(row["messages"]),
         answer=_pretty(row["text"]),
         error=row["error"],
-        settings=tuple((name.replace("_", " "), str(value)) for name, value in settings.items() if value is not None),
+        settings=tuple(
+            (name.replace("_", " "), str(value)) for name, value in settings.items() if value is not None
+        ),
         constraint=_pretty(row["constraint"]),
     )
 

@@ -1,4 +1,6 @@
-"""Entities without an article on shared pages: a static site has no page for each of them, since there are several an article."""
+"""Entities without an article on shared pages: a static site has no page for each of them, since
+there are several an article.
+"""
 
 from collections.abc import Sequence
 from typing import Any

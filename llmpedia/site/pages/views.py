@@ -1,4 +1,5 @@
-"""What each page shows: from a run to the names that its template uses. No request, no address but through ``to``.
+"""What each page shows: from a run to the names that its template uses. No request, no address but
+through ``to``.
 
 The app and the static export make the same pages of it.
 """
@@ -9,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from llmpedia.entities.keys import canonical_key
-from llmpedia.site.pages import fates
-from llmpedia.site.urls import Addresses
-from llmpedia.site.pages.claim_alignment import place
 from llmpedia.site.data.run_reader import Entity, Row, SiteRun
-from llmpedia.site.pages.run_summary import facts, story
+from llmpedia.site.pages import fates
+from llmpedia.site.pages.claim_alignment import place
 from llmpedia.site.pages.claim_views import Checked, ShownClaim, checked
+from llmpedia.site.pages.run_summary import facts, story
+from llmpedia.site.urls import Addresses
 from llmpedia.site.wikitext.page import Html, Mark, Page, Target
 from llmpedia.wikitext import first_words
 
@@ -112,7 +113,9 @@ def list_page(run: SiteRun, hop: int | None, letter: str | None, page: int) -> C
 
 
 def search_page(run: SiteRun, query: str, hits: Sequence[Any], note: str | None) -> Context:
-    """What a search found; ``hits`` as ``Search.find`` gives them. ``note``: why there may be more; None: there is not."""
+    """What a search found; ``hits`` as ``Search.find`` gives them. ``note``: why there may be more;
+    None: there is not.
+    """
     found = [{"entity": run.entity(hit.number), "bits": bits(hit.snippet)} for hit in hits]
     return {
         "run": run,
@@ -149,7 +152,9 @@ def article_page(run: SiteRun, entity: Entity, others: Sequence[SiteRun], to: Ad
     if row is None:
         return missing_page(run, entity, others, to)
     parsed = parse(run, entity, row)
-    marks = {n: [Mark(claim.number, claim.verdict) for claim in claims] for n, claims in parsed.claims_of.items()}
+    marks = {
+        n: [Mark(claim.number, claim.verdict) for claim in claims] for n, claims in parsed.claims_of.items()
+    }
     html: Html = parsed.page.html(resolver(run, entity, to), marks)
     return {
         **article_views(run, entity, others, to, "article"),
@@ -181,7 +186,9 @@ def parse(run: SiteRun, entity: Entity, article: Row) -> Parsed:
 
 
 def resolver(run: SiteRun, entity: Entity, to: Addresses) -> Callable[[str], Target]:
-    """Where a linked name leads: to an article, to an entity that waits for one, or to why there is neither."""
+    """Where a linked name leads: to an article, to an entity that waits for one, or to why there is
+    neither.
+    """
     fate_of = {row["key"]: row for row in run.candidates(entity.id)}
 
     def resolve(name: str) -> Target:
@@ -193,7 +200,9 @@ def resolver(run: SiteRun, entity: Entity, to: Addresses) -> Callable[[str], Tar
         if row is None:
             return Target("plain", None, None)
         anchor = f"candidate-{row['position']}"
-        return Target("red", to.trace(run.name, entity.id, entity.name, anchor), f"No article: {fates.reason(row)}")
+        return Target(
+            "red", to.trace(run.name, entity.id, entity.name, anchor), f"No article: {fates.reason(row)}"
+        )
 
     return resolve
 
@@ -239,7 +248,9 @@ def _written(run: SiteRun, number: int) -> bool:
     return found is not None and found.written
 
 
-def article_views(run: SiteRun, entity: Entity, others: Sequence[SiteRun], to: Addresses, here: str) -> Context:
+def article_views(
+    run: SiteRun, entity: Entity, others: Sequence[SiteRun], to: Addresses, here: str
+) -> Context:
     """What all views of an entity have in common."""
     children = run.children(entity.id)
     linking = run.parents_of_links(entity.id, _LINKING) or []  # none while they are still being gathered

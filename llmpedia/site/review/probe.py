@@ -1,4 +1,5 @@
-"""Groups of a probe's build before a human reader: the sheet of ``llmpedia probe sheet``, a page a group.
+"""Groups of a probe's build before a human reader: the sheet of ``llmpedia probe sheet``, a page a
+group.
 
 The build itself is not written: ``llmpedia probe review BUILD SHEET`` takes what was decided.
 """
@@ -10,10 +11,10 @@ from typing import Any
 
 from llmpedia.errors import InputError
 from llmpedia.probe.build.review_sheet import READER_COLUMNS, REASONS, row_problem, span_place
-from llmpedia.site.review.store import Desk, Opened, item_views, sheet_views
-from llmpedia.site.review.sheet import Choice, Given, Item, SheetFile, State, locked, put_together
 from llmpedia.site.pages.claim_views import safe_link
 from llmpedia.site.pages.views import Bit
+from llmpedia.site.review.sheet import Choice, Given, Item, SheetFile, State, locked, put_together
+from llmpedia.site.review.store import Desk, Opened, item_views, sheet_views
 from llmpedia.store.run_folder import RunFolder
 
 Context = dict[str, Any]
@@ -35,7 +36,15 @@ class GroupForm:
     """Asks whether a group is accepted, and if not, why. ``known``: groups of the build."""
 
     id_column = "group_id"
-    columns: Sequence[str] = ("group_id", "question", "second_question", "accounts", "read_quotes", "web_quotes", "seal")
+    columns: Sequence[str] = (
+        "group_id",
+        "question",
+        "second_question",
+        "accounts",
+        "read_quotes",
+        "web_quotes",
+        "seal",
+    )
     reader_columns: Sequence[str] = READER_COLUMNS
 
     def __init__(self, known: Collection[str]) -> None:
@@ -56,13 +65,18 @@ class GroupForm:
     def cells(self, row: Row, given: Given) -> dict[str, str]:
         """See :class:`Form`."""
         rejected = given.answer not in ("", _ACCEPT)
-        told = {"decision": "reject" if rejected else given.answer, "reason": given.answer if rejected else ""}
+        told = {
+            "decision": "reject" if rejected else given.answer,
+            "reason": given.answer if rejected else "",
+        }
         return {**told, "comment": given.comment, "reviewer": given.reviewer if given.answer else ""}
 
 
 @dataclass(frozen=True)
 class ProbeSheet:
-    """A sheet, opened, with its build; ``spans``: group -> what its accounts quote, one list an account."""
+    """A sheet, opened, with its build; ``spans``: group -> what its accounts quote, one list an
+    account.
+    """
 
     name: str
     build: RunFolder
@@ -143,7 +157,11 @@ def groups_page(sheet: ProbeSheet) -> Context:
     """All groups of a sheet with what was decided."""
     opened = sheet.opened
     new = set(waiting_groups(sheet.build)[0]) - {item.id for item in opened.items}
-    notes = [f"{len(new)} groups wait that this sheet does not hold; read it in, move it away, and begin anew."] if new else []
+    notes = (
+        [f"{len(new)} groups wait that this sheet does not hold; read it in, move it away, and begin anew."]
+        if new
+        else []
+    )
     return {
         **sheet_views(opened, notes),
         "title": f"Review: {sheet.name}",
@@ -172,7 +190,9 @@ def _answer(answer: str) -> str:
 
 @dataclass(frozen=True)
 class ShownDocument:
-    """A document's words around what is quoted of it. ``account``: from 1; null for a cell that goes on with the one before."""
+    """A document's words around what is quoted of it. ``account``: from 1; null for a cell that
+    goes on with the one before.
+    """
 
     account: int | None
     url: str
@@ -185,7 +205,10 @@ def group_page(sheet: ProbeSheet, item: Item, given: Given | None, notice: str |
     row = item.row
     documents = list(_documents(row, sheet.spans.get(item.id, [])))
     values = [line.partition(". ")[2] or line for line in row["accounts"].split("\n") if line.strip()]
-    quotes = [("the documents themselves", _quotes(row["read_quotes"])), ("the web", _quotes(row["web_quotes"]))]
+    quotes = [
+        ("the documents themselves", _quotes(row["read_quotes"])),
+        ("the web", _quotes(row["web_quotes"])),
+    ]
     return {
         **item_views(sheet.opened, item, given, notice),
         "title": f"{row['question']} – to review",

@@ -1,7 +1,9 @@
-"""A sheet that a reader fills page by page: read anew for every page and saved row by row, so that other hands may write it too.
+"""A sheet that a reader fills page by page: read anew for every page and saved row by row, so that
+other hands may write it too.
 
-A row is saved only where its reader's columns are as they were shown: what came from another tab or a spreadsheet in between is
-never written over unseen. All other cells stay as they are, to the byte.
+A row is saved only where its reader's columns are as they were shown: what came from another tab or
+a spreadsheet in between is never written over unseen. All other cells stay as they are, to the
+byte.
 """
 
 import fcntl
@@ -23,7 +25,9 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Choice:
-    """An answer that a reader can give. ``keys``: those that choose it; ``hint``: what it means beside its label."""
+    """An answer that a reader can give. ``keys``: those that choose it; ``hint``: what it means
+    beside its label.
+    """
 
     value: str
     label: str
@@ -33,7 +37,9 @@ class Choice:
 
 @dataclass(frozen=True)
 class State:
-    """What the reader's columns of a row say. ``answer``: empty where nothing was decided; ``problem``: why it does not count."""
+    """What the reader's columns of a row say. ``answer``: empty where nothing was decided;
+    ``problem``: why it does not count.
+    """
 
     answer: str
     problem: str | None = None
@@ -49,7 +55,9 @@ class Given:
 
 
 class Form(Protocol):
-    """What a kind of sheet asks of its reader. Rows come without the apostrophes that guard against formulas."""
+    """What a kind of sheet asks of its reader. Rows come without the apostrophes that guard against
+    formulas.
+    """
 
     id_column: str
     columns: Sequence[str]
@@ -88,7 +96,9 @@ class Item:
 
 @dataclass(frozen=True)
 class Saved:
-    """``item`` as the file has it now; ``done``: it has what was entered, else it was changed by others meanwhile."""
+    """``item`` as the file has it now; ``done``: it has what was entered, else it was changed by
+    others meanwhile.
+    """
 
     item: Item
     done: bool
@@ -98,7 +108,8 @@ class SheetFile:
     """One sheet in a folder. Safe to use from several threads and processes."""
 
     def __init__(self, folder: Path, name: str, form: Form) -> None:
-        self.path, self.form = folder / name, form
+        self.path = folder / name
+        self.form = form
 
     def items(self) -> list[Item]:
         """All rows, in the order of the file.
@@ -124,7 +135,9 @@ class SheetFile:
             if item.seen != shown[2]:
                 return Saved(item, done=False)
             record = sheet.records[item.row[NUMBER] - 2]
-            record += [""] * (len(sheet.header) - len(record))  # some programs leave out empty cells at the end
+            record += [""] * (
+                len(sheet.header) - len(record)
+            )  # some programs leave out empty cells at the end
             for name, text in raw.items():
                 record[sheet.header.index(name)] = text
             Folder(self.path.parent).write(self.path.name, sheet.dumps())
@@ -148,7 +161,9 @@ class SheetFile:
         found = [item for item in items if item.id == name]
         at = [item for item in found if item.place == place]
         if not at and len(found) != 1:
-            raise InputError(f"{self.path}: item {name} is there {len(found)} times and not at place {place}; correct the sheet")
+            raise InputError(
+                f"{self.path}: item {name} is there {len(found)} times and not at place {place}; correct the sheet"
+            )
         return (at or found)[0]
 
     def _item(self, place: int, row: Row) -> Item:
@@ -162,7 +177,8 @@ class SheetFile:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Alone among all that write sheets in a folder through this site; the folder is made where there is none.
+    """Alone among all that write sheets in a folder through this site; the folder is made where
+    there is none.
 
     Raises:
         InputError: it cannot be written.
@@ -179,7 +195,8 @@ def locked(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def put_together(folder: Path) -> Iterator[Path]:
-    """A place to write sheets to that come into a folder whole or not at all; to be used under its lock.
+    """A place to write sheets to that come into a folder whole or not at all; to be used under its
+    lock.
 
     Raises:
         InputError: it cannot be written.
@@ -192,7 +209,8 @@ def put_together(folder: Path) -> Iterator[Path]:
 
 
 def entered(text: str) -> str:
-    """What a reader wrote as a cell keeps it: lines end alike, and nothing is in it that cannot be seen.
+    """What a reader wrote as a cell keeps it: lines end alike, and nothing is in it that cannot be
+    seen.
 
     Raises:
         InputError: it is too long.

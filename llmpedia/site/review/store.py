@@ -15,7 +15,9 @@ Context = dict[str, Any]
 
 @dataclass(frozen=True)
 class Desk:
-    """``folder``: where sheets lie, the only place that is written; ``probes``: builds by name; ``token``: of this process."""
+    """``folder``: where sheets lie, the only place that is written; ``probes``: builds by name;
+    ``token``: of this process.
+    """
 
     folder: Path
     probes: Mapping[str, RunFolder]
@@ -28,7 +30,11 @@ class Desk:
 
     def names(self) -> list[str]:
         """Of the files there, sorted."""
-        return sorted(path.name for path in self.folder.iterdir() if path.is_file()) if self.folder.is_dir() else []
+        return (
+            sorted(path.name for path in self.folder.iterdir() if path.is_file())
+            if self.folder.is_dir()
+            else []
+        )
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,9 @@ def open_builds(uris: Sequence[str], names: Sequence[str]) -> dict[str, RunFolde
     builds = [RunFolder.open(uri) for uri in uris]
     for build in builds:
         if build.description().get("kind") != "probe":
-            raise InputError(f"--probe {build.uri}: is no build of a probe; give the folder of llmpedia probe build")
+            raise InputError(
+                f"--probe {build.uri}: is no build of a probe; give the folder of llmpedia probe build"
+            )
     return dict(zip(names, builds, strict=True))
 
 
@@ -87,7 +95,9 @@ def sheet_views(opened: Opened, notes: Sequence[str]) -> Context:
 
 
 def item_views(opened: Opened, item: Item, given: Given | None, notice: str | None) -> Context:
-    """What the pages of all items show. ``given``: what was entered and is not saved; ``notice``: why."""
+    """What the pages of all items show. ``given``: what was entered and is not saved; ``notice``:
+    why.
+    """
     said = item.given
     if "reviewer" in opened.file.form.reader_columns and not said.reviewer:
         said = Given(said.answer, said.comment, opened.reviewer(item))

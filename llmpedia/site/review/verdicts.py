@@ -1,6 +1,8 @@
-"""Verdicts of an audit before a human reader: the draw and the sheet of ``llmpedia audit sample-for-review``, a page an item.
+"""Verdicts of an audit before a human reader: the draw and the sheet of ``llmpedia audit
+sample-for-review``, a page an item.
 
-A sheet's name says what was drawn, so that whoever starts again goes on with it: ``RUN.AUDIT.TIER.33.seed42[.hidden].csv``.
+A sheet's name says what was drawn, so that whoever starts again goes on with it:
+``RUN.AUDIT.TIER.33.seed42[.hidden].csv``.
 """
 
 import hashlib
@@ -13,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from llmpedia.audit.audit_folder import review_rows
-from llmpedia.text.passages import cut_passages, rankings
 from llmpedia.audit.review import (
     READER_COLUMNS,
     agreement_by_tier,
@@ -27,16 +28,17 @@ from llmpedia.audit.stages import LABELS
 from llmpedia.errors import InputError, LlmpediaError
 from llmpedia.optional_deps import need_extra
 from llmpedia.review_csv import read_rows
-from llmpedia.site.urls import Addresses
 from llmpedia.site.data.audits import SiteAudit
-from llmpedia.site.pages.claim_alignment import place
 from llmpedia.site.data.run_reader import Entity, SiteRun
-from llmpedia.site.review.store import Desk, Opened, item_views, sheet_views
-from llmpedia.site.review.sheet import Choice, Given, Item, SheetFile, State, locked, put_together
+from llmpedia.site.pages.claim_alignment import place
 from llmpedia.site.pages.claim_views import TIERS, WORDS, safe_link
 from llmpedia.site.pages.views import Bit
+from llmpedia.site.review.sheet import Choice, Given, Item, SheetFile, State, locked, put_together
+from llmpedia.site.review.store import Desk, Opened, item_views, sheet_views
+from llmpedia.site.urls import Addresses
 from llmpedia.site.wikitext.page import Page
 from llmpedia.store.run_folder import RunFolder
+from llmpedia.text.passages import cut_passages, rankings
 
 Context = dict[str, Any]
 Row = dict[str, Any]
@@ -48,7 +50,8 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _MOST_ROWS = 10_000
 _MOST_SEED = 2**63 - 1
 _AUDIT_CHARS = 80
-_NEAR_WORDS, _NEAR_CHARS = 30, 400
+_NEAR_WORDS = 30
+_NEAR_CHARS = 400
 _SHOWN = ("item", "tier", "subject", "claim", "evidence_1")
 _JUDGED = ("judge_verdict", "judge_error_type", "judge_confidence", "judge_explanation")
 _KEYS = ("1 a", "2 s", "3 d")
@@ -69,14 +72,20 @@ class Draw:
     def key(self) -> str:
         """Its name in addresses."""
         counts = "-".join(map(str, self.numbers if len(set(self.numbers)) > 1 else self.numbers[:1]))
-        return f"{_file_name(self.audit)}.{self.tier}.{counts}.seed{self.seed}{'.hidden' if self.hidden else ''}"
+        return (
+            f"{_file_name(self.audit)}.{self.tier}.{counts}.seed{self.seed}{'.hidden' if self.hidden else ''}"
+        )
 
     @property
     def title(self) -> str:
         """What people call it."""
         alike = len(set(self.numbers)) == 1
         told = zip(self.numbers, LABELS, strict=True)
-        counts = f"{self.numbers[0]} of each" if alike else ", ".join(f"{n} {WORDS[label].lower()}" for n, label in told if n)
+        counts = (
+            f"{self.numbers[0]} of each"
+            if alike
+            else ", ".join(f"{n} {WORDS[label].lower()}" for n, label in told if n)
+        )
         hidden = ", verdicts hidden" if self.hidden else ""
         return f"{self.audit}, {TIERS[self.tier]}: {counts}, seed {self.seed}{hidden}"
 
@@ -87,9 +96,12 @@ class Draw:
         Raises:
             InputError: an entry is none that can be drawn from.
         """
-        audit, tier = fields.get("audit", ""), fields.get("tier", "")
+        audit = fields.get("audit", "")
+        tier = fields.get("tier", "")
         if audit not in run.audit_names or tier not in PAPER:
-            raise InputError(f"audit {audit!r}, tier {tier!r}: is not here; choose one of those that are shown")
+            raise InputError(
+                f"audit {audit!r}, tier {tier!r}: is not here; choose one of those that are shown"
+            )
         numbers = tuple(_number(fields, label, _MOST_ROWS) for label in LABELS)
         if not any(numbers):
             raise InputError(f"numbers {numbers}: none asked for; give at least one verdict a number")
@@ -109,20 +121,27 @@ def _file_name(audit: str) -> str:
 
 
 class VerdictForm:
-    """Asks for the class of a claim; whether the reader agrees follows from it. ``judge``: item -> the judge's class."""
+    """Asks for the class of a claim; whether the reader agrees follows from it. ``judge``: item ->
+    the judge's class.
+    """
 
     id_column = "item"
 
     def __init__(self, hidden: bool, judge: Mapping[str, str]) -> None:
-        self.hidden, self._judge = hidden, judge
+        self.hidden = hidden
+        self._judge = judge
         self.columns: Sequence[str] = (*_SHOWN, *(() if hidden else _JUDGED))
         self.reader_columns: Sequence[str] = READER_COLUMNS[1:] if hidden else READER_COLUMNS
 
     def choices(self, row: Row) -> list[Choice]:
         """The three classes; with the judge's beside, where it is shown."""
         judge = None if self.hidden else self._of(row)
-        hints = {label: "" if judge is None else "I agree" if label == judge else "I disagree" for label in LABELS}
-        told = [Choice(label, WORDS[label], hints[label], keys) for label, keys in zip(LABELS, _KEYS, strict=True)]
+        hints = {
+            label: "" if judge is None else "I agree" if label == judge else "I disagree" for label in LABELS
+        }
+        told = [
+            Choice(label, WORDS[label], hints[label], keys) for label, keys in zip(LABELS, _KEYS, strict=True)
+        ]
         return [*told, Choice("", "Not decided yet", "", "0 x")]
 
     def state(self, row: Row) -> State:
@@ -231,7 +250,9 @@ def _check_origin(path: Path, items: list[Item], audit: SiteAudit) -> None:
 
 @dataclass(frozen=True)
 class _Audited:
-    """``claims``: id -> (subject, text); ``of_subject``: subject -> ids; ``counts``: (tier, verdict) -> how many."""
+    """``claims``: id -> (subject, text); ``of_subject``: subject -> ids; ``counts``: (tier,
+    verdict) -> how many.
+    """
 
     claims: dict[int, tuple[int, str]]
     of_subject: dict[int, list[int]]
@@ -269,7 +290,11 @@ def review_page(run: SiteRun, desk: Desk, to: Addresses) -> Context:
             problem = str(e)
         begun.append({"title": draw.title, "sheet": sheet.opened if sheet else None, "problem": problem})
     offers = [
-        {"audit": audit.name, "tier": tier, "counts": [(label, WORDS[label], counts[tier, label]) for label in LABELS]}
+        {
+            "audit": audit.name,
+            "tier": tier,
+            "counts": [(label, WORDS[label], counts[tier, label]) for label in LABELS],
+        }
         for audit in run.site_audits
         for counts in (_read(audit.run).counts,)
         for tier in PAPER
@@ -291,7 +316,8 @@ def review_page(run: SiteRun, desk: Desk, to: Addresses) -> Context:
 
 def sheet_page(sheet: AuditSheet, to: Addresses) -> Context:
     """All items of a sheet with what was decided; at its end the agreement."""
-    opened, draw = sheet.opened, sheet.draw
+    opened = sheet.opened
+    draw = sheet.draw
     asked = sum(draw.numbers)
     notes = [f"{asked} rows were asked for; the audit has {len(opened.items)} of these verdicts."]
     whole = opened.decided == len(opened.items)
@@ -325,19 +351,31 @@ def agreement_of(path: Path) -> tuple[list[tuple[str, Any]], str | None]:
     """(tier, agreement) as ``llmpedia audit agreement`` has it, or why there is none."""
     try:
         need_extra("audit")
-        return [(TIERS.get(tier, tier), found) for tier, found in agreement_by_tier(read_sheet(path)).items()], None
+        return [
+            (TIERS.get(tier, tier), found) for tier, found in agreement_by_tier(read_sheet(path)).items()
+        ], None
     except LlmpediaError as e:
         return [], str(e)
 
 
-def claim_page(sheet: AuditSheet, item: Item, to: Addresses, given: Given | None, notice: str | None) -> Context:
+def claim_page(
+    sheet: AuditSheet, item: Item, to: Addresses, given: Given | None, notice: str | None
+) -> Context:
     """One claim: the article's sentence, the evidence as the judge had it, what the judge said."""
-    draw, row = sheet.draw, item.row
+    draw = sheet.draw
+    row = item.row
     number = _claim_number(item)
     subject = _read(sheet.audit.run).claims[number][0]
-    evidence = "".join(row[name] for name in row if isinstance(name, str) and re.fullmatch(r"evidence_\d+", name))
+    evidence = "".join(
+        row[name] for name in row if isinstance(name, str) and re.fullmatch(r"evidence_\d+", name)
+    )
     found = sheet.audit.of(subject)
-    sources = [source for e in (found.evidence if found else []) if e["tier"] == draw.tier for source in e["sources"] or ()]
+    sources = [
+        source
+        for e in (found.evidence if found else [])
+        if e["tier"] == draw.tier
+        for source in e["sources"] or ()
+    ]
     return {
         "run": sheet.run,
         **item_views(sheet.opened, item, given, notice),
@@ -348,7 +386,12 @@ def claim_page(sheet: AuditSheet, item: Item, to: Addresses, given: Given | None
         "context": _context(sheet, subject, number, to),
         "evidence": nearest(row["claim"], evidence),
         "sources": [
-            {"title": s["title"] or s["url"], "href": safe_link(s["url"] or ""), "revision": s["revision"], "at": s["fetched_at"]}
+            {
+                "title": s["title"] or s["url"],
+                "href": safe_link(s["url"] or ""),
+                "revision": s["revision"],
+                "at": s["fetched_at"],
+            }
             for s in sources
         ],
         "judge": None if draw.hidden else _judged(row),
@@ -358,7 +401,11 @@ def claim_page(sheet: AuditSheet, item: Item, to: Addresses, given: Given | None
 def _judged(row: Row) -> Row:
     verdict = row["judge_verdict"].strip().lower()
     told = {"verdict": verdict, "word": WORDS.get(verdict, verdict), "explanation": row["judge_explanation"]}
-    return {**told, "error_type": row["judge_error_type"].replace("_", " "), "confidence": _short(row["judge_confidence"])}
+    return {
+        **told,
+        "error_type": row["judge_error_type"].replace("_", " "),
+        "confidence": _short(row["judge_confidence"]),
+    }
 
 
 def _short(number: str) -> str:
@@ -371,7 +418,9 @@ def _short(number: str) -> str:
 
 @dataclass(frozen=True)
 class InText:
-    """Where a claim stands. ``href``: null where the article would tell verdicts that are hidden; ``bits``: its sentences."""
+    """Where a claim stands. ``href``: null where the article would tell verdicts that are hidden;
+    ``bits``: its sentences.
+    """
 
     entity: Entity
     href: str | None
@@ -380,7 +429,8 @@ class InText:
 
 def _context(sheet: AuditSheet, subject: int, number: int, to: Addresses) -> InText | None:
     run = sheet.run
-    entity, article = run.entity(subject), run.article(subject)
+    entity = run.entity(subject)
+    article = run.article(subject)
     if entity is None or article is None:
         return None
     audited = _read(sheet.audit.run)
@@ -391,7 +441,9 @@ def _context(sheet: AuditSheet, subject: int, number: int, to: Addresses) -> InT
     around = [] if at is None else sentences[first : at + _NEIGHBOURS + 1]
     bits = [bit for i, text in enumerate(around) for bit in (Bit(text, first + i == at), Bit(" ", hit=False))]
     anchor = "" if at is None else f"s{at}"
-    return InText(entity, None if sheet.draw.hidden else to.article(run.name, entity.id, entity.name, anchor), bits)
+    return InText(
+        entity, None if sheet.draw.hidden else to.article(run.name, entity.id, entity.name, anchor), bits
+    )
 
 
 def nearest(claim: str, text: str) -> list[Bit]:

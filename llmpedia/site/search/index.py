@@ -1,10 +1,12 @@
-"""The full-text index of a run: a SQLite file in the cache, filled wave by wave by a process of its own.
+"""The full-text index of a run: a SQLite file in the cache, filled wave by wave by a process of its
+own.
 
-``python -m llmpedia.site.search.index RUN`` adds the waves that the index lacks and ends. A wave is one transaction, so that a
-killed build goes on where it was and two builds at once do no harm. An index whose waves are not the run's is begun anew.
+``python -m llmpedia.site.search.index RUN`` adds the waves that the index lacks and ends. A wave is
+one transaction, so that a killed build goes on where it was and two builds at once do no harm. An
+index whose waves are not the run's is begun anew.
 
-Texts are folded before they get here (``folding``), so that SQLite splits at spaces; plain texts are kept beside the index,
-compressed, for excerpts.
+Texts are folded before they get here (``folding``), so that SQLite splits at spaces; plain texts
+are kept beside the index, compressed, for excerpts.
 """
 
 import hashlib
@@ -18,8 +20,8 @@ from contextlib import closing
 from pathlib import Path
 
 from llmpedia.errors import EXIT_BAD_INPUT, EXIT_DONE, InputError, LlmpediaError
-from llmpedia.site.text.normalize import spaced
 from llmpedia.site.data.row_reader import WaveTables
+from llmpedia.site.text.normalize import spaced
 from llmpedia.store.run_folder import RunFolder
 from llmpedia.wikitext import Article
 
@@ -64,7 +66,9 @@ def build(run: RunFolder) -> None:
             _remove(path)  # it is no database, or a broken one
             _add_waves(run, path)
     except (OSError, sqlite3.Error) as e:
-        raise InputError(f"{path}: cannot be written ({e}); free space, or set LLMPEDIA_CACHE to another folder") from e
+        raise InputError(
+            f"{path}: cannot be written ({e}); free space, or set LLMPEDIA_CACHE to another folder"
+        ) from e
 
 
 def _add_waves(run: RunFolder, path: Path) -> None:
@@ -80,7 +84,9 @@ def _add_waves(run: RunFolder, path: Path) -> None:
 
 
 def _let_read_meanwhile(index: sqlite3.Connection) -> None:
-    """Write-ahead logging: who reads does not wait. SQLite itself does not wait here for another process that begins too."""
+    """Write-ahead logging: who reads does not wait. SQLite itself does not wait here for another
+    process that begins too.
+    """
     end = time.monotonic() + _PATIENCE_S
     while True:
         try:
@@ -95,7 +101,9 @@ def _let_read_meanwhile(index: sqlite3.Connection) -> None:
 def _begin(index: sqlite3.Connection, run: RunFolder) -> None:
     """Make the tables, anew where those that are there are of other commits."""
     index.execute("BEGIN IMMEDIATE")
-    if index.execute("SELECT 1 FROM sqlite_master WHERE name = 'aliases'").fetchone() and not is_of(index, run):
+    if index.execute("SELECT 1 FROM sqlite_master WHERE name = 'aliases'").fetchone() and not is_of(
+        index, run
+    ):
         for name in _NAMES:
             index.execute(f"DROP TABLE {name}")
     if not index.execute("SELECT 1 FROM sqlite_master WHERE name = 'aliases'").fetchone():
@@ -105,7 +113,9 @@ def _begin(index: sqlite3.Connection, run: RunFolder) -> None:
 
 
 def is_of(index: sqlite3.Connection, run: RunFolder) -> bool:
-    """Whether all waves of an index are commits of a run; it may hold some that the run as opened does not know yet."""
+    """Whether all waves of an index are commits of a run; it may hold some that the run as opened
+    does not know yet.
+    """
     waves = index.execute("SELECT wave, manifest FROM waves WHERE wave < ?", (len(run.manifests),))
     return all(run.manifests[wave].sha256 == manifest for wave, manifest in waves)
 
@@ -125,7 +135,9 @@ def _add_wave(index: sqlite3.Connection, run: RunFolder, tables: WaveTables, wav
             index.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", texts)
             index.executemany("INSERT INTO words(rowid, title, text) VALUES (?, ?, ?)", words)
             first = index.execute("SELECT coalesce(max(place), 0) + 1 FROM others").fetchone()[0]
-            index.executemany("INSERT INTO others VALUES (?, ?)", [(first + i, n) for i, (n, _) in enumerate(others)])
+            index.executemany(
+                "INSERT INTO others VALUES (?, ?)", [(first + i, n) for i, (n, _) in enumerate(others)]
+            )
             names = [(first + i, spaced(name)) for i, (_, name) in enumerate(others)]
             index.executemany("INSERT INTO aliases(rowid, name) VALUES (?, ?)", names)
             index.execute("INSERT INTO waves VALUES (?, ?)", (wave, run.manifests[wave].sha256))
@@ -142,7 +154,9 @@ def _remove(path: Path) -> None:
 
 
 def main(uri: str) -> int:
-    """Build, and end early where the process that began it has ended: it holds the other end of standard input."""
+    """Build, and end early where the process that began it has ended: it holds the other end of
+    standard input.
+    """
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.nice(10)
     try:

@@ -1,6 +1,8 @@
-"""Full-text search of a run as it is typed: titles from memory at once, texts from an index that is made in the background.
+"""Full-text search of a run as it is typed: titles from memory at once, texts from an index that is
+made in the background.
 
-Where there is no index (yet), or it does not answer in time, titles are found all the same and ``note`` says what is missing.
+Where there is no index (yet), or it does not answer in time, titles are found all the same and
+``note`` says what is missing.
 """
 
 import json
@@ -19,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from llmpedia.site.data.catalogue import NONE
-from llmpedia.site.text.snippets import excerpt
-from llmpedia.site.text.normalize import tokens
 from llmpedia.site.data.run_reader import SiteRun
 from llmpedia.site.search.index import index_path, is_of
 from llmpedia.site.search.titles import Titles
+from llmpedia.site.text.normalize import tokens
+from llmpedia.site.text.snippets import excerpt
 
 _MOST_CHARACTERS = 200
 _MOST_PHRASES = 16
@@ -35,7 +37,9 @@ _CHUNK = re.compile(r'"([^"]*)"?|([^\s"]+)')
 
 @dataclass(frozen=True)
 class Hit:
-    """An article that was found. ``snippet``: an excerpt with U+0002 and U+0003 around what was searched for; may be empty."""
+    """An article that was found. ``snippet``: an excerpt with U+0002 and U+0003 around what was
+    searched for; may be empty.
+    """
 
     number: int
     name: str
@@ -52,12 +56,16 @@ class Phrase:
 
     @property
     def fts(self) -> str:
-        """As FTS5 takes it. Folded words hold letters, marks and digits only, so that nothing in them is syntax."""
+        """As FTS5 takes it. Folded words hold letters, marks and digits only, so that nothing in
+        them is syntax.
+        """
         return f'"{" ".join(self.words)}"{" *" if self.open else ""}'
 
 
 def phrases_of(query: str) -> list[Phrase]:
-    """A query's phrases: what is quoted, and each of its words; the last word is open while it is being typed."""
+    """A query's phrases: what is quoted, and each of its words; the last word is open while it is
+    being typed.
+    """
     query = query[:_MOST_CHARACTERS]
     found: list[Phrase] = []
     for match in _CHUNK.finditer(query):
@@ -73,7 +81,8 @@ class Search:
 
     def __init__(self, run: SiteRun) -> None:
         self._run = run
-        self._lock, self._titles_lock = threading.Lock(), threading.Lock()
+        self._lock = threading.Lock()
+        self._titles_lock = threading.Lock()
         self._titles: tuple[int, Titles] | None = None
         self._index: sqlite3.Connection | None = None
         self._builder: subprocess.Popen[str] | None = None
@@ -81,7 +90,9 @@ class Search:
         threading.Thread(target=self._begin, daemon=True, name="search").start()
 
     def find(self, query: str, most: int) -> list[Hit]:
-        """The best articles for a query: the title that it is, titles that begin so, then texts by relevance."""
+        """The best articles for a query: the title that it is, titles that begin so, then texts by
+        relevance.
+        """
         exact = self._run.number_of(query)
         catalogue = self._run.catalogue
         numbers = [exact] if exact is not None and catalogue.articles[exact] != NONE else []
@@ -134,7 +145,9 @@ class Search:
             whole = self._waves_there() == len(self._run.run.manifests)
             if not whole and (self._builder is None or self._builder.poll() is not None):
                 command = [sys.executable, "-m", "llmpedia.site.search.index", self._run.run.uri]
-                self._builder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+                self._builder = subprocess.Popen(
+                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+                )
         self._names()
 
     def _look_after(self) -> None:
@@ -154,9 +167,13 @@ class Search:
     def _in_texts(self, phrases: Sequence[Phrase], most: int) -> list[int]:
         """Articles by their texts and titles, and entities by aliases of later commits."""
         match = " AND ".join(p.fts for p in phrases)
-        others = "SELECT number FROM aliases JOIN others ON place = aliases.rowid WHERE aliases MATCH ? LIMIT ?"
+        others = (
+            "SELECT number FROM aliases JOIN others ON place = aliases.rowid WHERE aliases MATCH ? LIMIT ?"
+        )
         found = self._ask("SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?", (match, most))
-        if found is None:  # too common to be ranked in time: in the order of the walk, which begins with what is near the seed
+        if (
+            found is None
+        ):  # too common to be ranked in time: in the order of the walk, which begins with what is near the seed
             whole = " AND ".join(Phrase(p.words, False).fts for p in phrases)
             found = self._ask("SELECT rowid FROM words WHERE words MATCH ? LIMIT ?", (whole, most)) or []
         return [n for (n,) in [*(self._ask(others, (match, most)) or []), *found]]
@@ -164,12 +181,17 @@ class Search:
     def _hits(self, numbers: Sequence[int], phrases: Sequence[Phrase]) -> list[Hit]:
         wanted = json.dumps([int(n) for n in numbers])
         texts = dict(
-            self._ask("SELECT number, text FROM texts WHERE number IN (SELECT value FROM json_each(?))", (wanted,)) or []
+            self._ask(
+                "SELECT number, text FROM texts WHERE number IN (SELECT value FROM json_each(?))", (wanted,)
+            )
+            or []
         )
         hits = []
         for entity in self._run.entities(numbers):
             text = zlib.decompress(texts[entity.id]).decode() if entity.id in texts else ""
-            hits.append(Hit(entity.id, entity.name, excerpt(text, [(p.words, p.open) for p in phrases]), entity.hop))
+            hits.append(
+                Hit(entity.id, entity.name, excerpt(text, [(p.words, p.open) for p in phrases]), entity.hop)
+            )
         return hits
 
     def _ask(self, statement: str, values: tuple[Any, ...]) -> list[Any] | None:
@@ -188,9 +210,12 @@ class Search:
     def _opened(self) -> sqlite3.Connection | None:
         path = index_path(self._run.run)
         if self._index is None and path.exists():
-            # Where nothing can be written, SQLite has no place for its locks and has to be told that it needs none.
+            # Where nothing can be written, SQLite has no place for its locks and has to be told
+            # that it needs none.
             modes = ["mode=ro"] if os.access(path.parent, os.W_OK) else ["mode=ro", "immutable=1"]
-            self._index = next((found for mode in modes if (found := self._connected(f"{path.as_uri()}?{mode}"))), None)
+            self._index = next(
+                (found for mode in modes if (found := self._connected(f"{path.as_uri()}?{mode}"))), None
+            )
         return self._index
 
     def _connected(self, address: str) -> sqlite3.Connection | None:

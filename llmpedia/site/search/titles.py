@@ -1,4 +1,6 @@
-"""Titles and aliases as they are typed: a sorted list in memory of every name from each of its words on."""
+"""Titles and aliases as they are typed: a sorted list in memory of every name from each of its
+words on.
+"""
 
 from bisect import bisect_left, bisect_right
 from itertools import islice
@@ -15,7 +17,9 @@ _AFTER = "\U0010ffff"
 
 
 class Titles:
-    """The names of the written entities of a catalogue. Some 150 bytes a word of a name; 1 s for 120,000 articles."""
+    """The names of the written entities of a catalogue. Some 150 bytes a word of a name; 1 s for
+    120,000 articles.
+    """
 
     def __init__(self, catalogue: Catalogue) -> None:
         written = np.flatnonzero(catalogue.articles != NONE)
@@ -41,9 +45,11 @@ class Titles:
         self._ranks = (kinds << 40) + (catalogue.hops[self._numbers].astype(np.int64) << 20) + lengths
 
     def find(self, query: str, most: int) -> list[int]:
-        """Entities one of whose names has the query's words in a row, the last one perhaps cut short; the best ones first.
+        """Entities one of whose names has the query's words in a row, the last one perhaps cut
+        short; the best ones first.
 
-        Best is the whole name, then its beginning, then an alias, then words inside; of these the nearest to the seed.
+        Best is the whole name, then its beginning, then an alias, then words inside; of these the
+        nearest to the seed.
         """
         wanted = tokens(query)
         if not wanted:

@@ -1,19 +1,31 @@
-"""Text as it is searched and sorted: words without case, accents and punctuation, whatever the script.
+"""Text as it is searched and sorted: words without case, accents and punctuation, whatever the
+script.
 
-Characters of scripts that put no space between words (Chinese, Japanese, Thai, ...) become words of their own, as do Korean
-syllables, to which particles are attached; a run of them is searched as a phrase. Both the texts and the queries pass here, so
-that an index needs no more than to split at spaces.
+Characters of scripts that put no space between words (Chinese, Japanese, Thai, ...) become words of
+their own, as do Korean syllables, to which particles are attached; a run of them is searched as a
+phrase. Both the texts and the queries pass here, so that an index needs no more than to split at
+spaces.
 """
 
 import unicodedata
 
 _UNSPACED = frozenset("CJK HIRAGANA KATAKANA HANGUL THAI LAO KHMER MYANMAR BOPOMOFO YI TANGUT NUSHU".split())
-# Accents and points that readers leave out. Vowel signs of Indic scripts are marks as well, and are kept.
+# Accents and points that readers leave out. Vowel signs of Indic scripts are marks as well, and are
+# kept.
 _ACCENTS = (
-    *((0x0300, 0x036F), (0x0483, 0x0487), (0x0591, 0x05C7), (0x0610, 0x061A), (0x064B, 0x065F), (0x0670, 0x0670)),
+    *(
+        (0x0300, 0x036F),
+        (0x0483, 0x0487),
+        (0x0591, 0x05C7),
+        (0x0610, 0x061A),
+        (0x064B, 0x065F),
+        (0x0670, 0x0670),
+    ),
     *((0x06D6, 0x06ED), (0x1AB0, 0x1AFF), (0x1DC0, 0x1DFF), (0x20D0, 0x20FF), (0xFE20, 0xFE2F)),
 )
-_ALIKE = dict(zip("đðøłħıŧæœþə\u0640", ["d", "d", "o", "l", "h", "i", "t", "ae", "oe", "th", "a", ""], strict=True))
+_ALIKE = dict(
+    zip("đðøłħıŧæœþə\u0640", ["d", "d", "o", "l", "h", "i", "t", "ae", "oe", "th", "a", ""], strict=True)
+)
 
 
 class _Pieces(dict[int, str]):
@@ -30,7 +42,9 @@ def tokens(text: str) -> str:
 
 
 def spaced(text: str) -> str:
-    """The words of a text, with spaces for all that stands between them; faster than :func:`tokens`."""
+    """The words of a text, with spaces for all that stands between them; faster than
+    :func:`tokens`.
+    """
     return unicodedata.normalize("NFKC", text).translate(_PIECES)
 
 

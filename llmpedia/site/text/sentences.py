@@ -1,12 +1,16 @@
-"""Where sentences of plain text end: as ``llmpedia.wikitext`` has it, but not behind "Dr.", "St." or "vol."."""
+"""Where sentences of plain text end: as ``llmpedia.wikitext`` has it, but not behind "Dr.", "St."
+or "vol.".
+"""
 
 import re
 
 from llmpedia.wikitext import SENTENCE_END
 
-# A quotation or a bracket may close behind the mark; two capitals before it are no initials (NASA, IV).
+# A quotation or a bracket may close behind the mark; two capitals before it are no initials (NASA,
+# IV).
 _END = re.compile(
-    SENTENCE_END.pattern + r"|(?:(?<=[.!?][\"”’)\]])|(?<=\s[.!?])|(?<=[^\W\d_a-z]{2}[.!?]))\s+(?=[^\W\d_a-z]|[\"“‘(])"
+    SENTENCE_END.pattern
+    + r"|(?:(?<=[.!?][\"”’)\]])|(?<=\s[.!?])|(?<=[^\W\d_a-z]{2}[.!?]))\s+(?=[^\W\d_a-z]|[\"“‘(])"
 )
 _SHORT = re.compile(
     r"(?:^|[\s(\[\"“‘-])(?:Dr|Mr|Mrs|Ms|Prof|Rev|Hon|Gen|Col|Maj|Capt|Lt|Cpl|Sgt|Adm|Gov|Sen|Rep|Pres|Supt|Messrs|Mme|Mlle|Fr"
@@ -17,8 +21,12 @@ _LOOK_BACK = 12
 
 
 def sentence_cuts(text: str, whole: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """(start, end) of each sentence, the white space between in none. ``whole``: (start, end) of parts that are not cut."""
-    cuts, at, inside = [], 0, 0
+    """(start, end) of each sentence, the white space between in none. ``whole``: (start, end) of
+    parts that are not cut.
+    """
+    cuts = []
+    at = 0
+    inside = 0
     for end in _END.finditer(text):
         stop, following = end.span()
         while inside < len(whole) and whole[inside][1] <= stop:
@@ -30,5 +38,7 @@ def sentence_cuts(text: str, whole: list[tuple[int, int]]) -> list[tuple[int, in
         cuts.append((at, stop))
         at = following
     cuts.append((at, len(text)))
-    trimmed = ((a + len(part) - len(part.lstrip()), a + len(part.rstrip())) for a, b in cuts if (part := text[a:b]))
+    trimmed = (
+        (a + len(part) - len(part.lstrip()), a + len(part.rstrip())) for a, b in cuts if (part := text[a:b])
+    )
     return [(a, b) for a, b in trimmed if b > a]

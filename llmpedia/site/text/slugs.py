@@ -1,7 +1,9 @@
-"""The part of an address that names an article: its number first, which alone finds it, then a name for people.
+"""The part of an address that names an article: its number first, which alone finds it, then a name
+for people.
 
-Whatever a title holds, a slug is made of ``a-z``, ``0-9`` and ``-`` and begins with a digit: a path, a file name on any system
-(no ``..``, no CON, no difference of case alone) and a word in a link. Numbers are unique, and so are slugs.
+Whatever a title holds, a slug is made of ``a-z``, ``0-9`` and ``-`` and begins with a digit: a
+path, a file name on any system (no ``..``, no CON, no difference of case alone) and a word in a
+link. Numbers are unique, and so are slugs.
 """
 
 import re
@@ -16,13 +18,17 @@ _NUMBER = re.compile(r"(0|[1-9][0-9]{0,17})(?:-[a-z0-9-]*)?")
 
 
 def slug(number: int, name: str) -> str:
-    """``123-ac-dc``: the number and what of the name is plain ASCII, at most 60 characters; ``123`` if nothing of it is."""
+    """``123-ac-dc``: the number and what of the name is plain ASCII, at most 60 characters; ``123``
+    if nothing of it is.
+    """
     words = ascii_words(name)
     return f"{number}-{words}"[:MAX_CHARS].rstrip("-") if words else str(number)
 
 
 def ascii_words(text: str) -> str:
-    """The letters and digits of a text as small ASCII ones, with a hyphen for all between; empty if it has none."""
+    """The letters and digits of a text as small ASCII ones, with a hyphen for all between; empty if
+    it has none.
+    """
     plain = unicodedata.normalize("NFKD", text.casefold()).translate(_LETTERS)
     plain = "".join(c for c in plain if not unicodedata.combining(c))
     return _OTHER.sub("-", plain).strip("-")

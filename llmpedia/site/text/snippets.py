@@ -4,21 +4,30 @@ from collections.abc import Sequence
 
 from llmpedia.site.text.normalize import pieces, spaced
 
-BEGIN, END = "\x02", "\x03"
-_LENGTH, _STEP, _BEFORE = 240, 160, 80
-Wanted = tuple[tuple[str, ...], bool]  # words that follow each other; whether the last is only the beginning of one
+BEGIN = "\x02"
+END = "\x03"
+_LENGTH = 240
+_STEP = 160
+_BEFORE = 80
+Wanted = tuple[
+    tuple[str, ...], bool
+]  # words that follow each other; whether the last is only the beginning of one
 
 
 def excerpt(text: str, phrases: Sequence[Wanted]) -> str:
-    """Some 240 characters of a text, those that hold most of the phrases; its beginning where none does."""
+    """Some 240 characters of a text, those that hold most of the phrases; its beginning where none
+    does.
+    """
     text = text.replace(BEGIN, " ").replace(END, " ")
     needles = [f" {' '.join(words)}{'' if is_open else ' '}" for words, is_open in phrases]
-    best, most = 0, 0
+    best = 0
+    most = 0
     for start in range(0, max(1, len(text) - _LENGTH + _STEP), _STEP):
         folded = f" {' '.join(spaced(text[start : start + _LENGTH]).split())} "
         count = sum(needle in folded for needle in needles)
         if count > most:
-            best, most = start, count
+            best = start
+            most = count
         if most == len(needles):
             break
     first = _marked(text[best : best + _LENGTH], needles).find(BEGIN)
@@ -39,7 +48,8 @@ def _at_spaces(text: str, start: int) -> tuple[int, int]:
 
 def _marked(text: str, needles: Sequence[str]) -> str:
     """The text with marks around each place of a phrase."""
-    folded, places = [" "], [0]
+    folded = [" "]
+    places = [0]
     for place, piece in enumerate(pieces(text)):
         for char in piece:
             if char != " " or folded[-1] != " ":
@@ -54,7 +64,8 @@ def _marked(text: str, needles: Sequence[str]) -> str:
             for place in range(places[at + 1], places[last] + 1):
                 marked[place] = True
             at = whole.find(needle, at + 1)
-    out, inside = [], False
+    out = []
+    inside = False
     for char, now in zip(text, marked, strict=True):
         if now != inside:
             out.append(BEGIN if now else END)

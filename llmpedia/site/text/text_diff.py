@@ -1,7 +1,9 @@
-"""Two texts on one subject, sentence by sentence: what both say, what they say in other words, what only one of them says.
+"""Two texts on one subject, sentence by sentence: what both say, what they say in other words, what
+only one of them says.
 
-A sentence is held against the one that is most like it, in the same place first, elsewhere if it is nearly the same. The time it
-takes is bounded: texts of very many sentences are compared paragraph by paragraph, and sentences that could take long as wholes.
+A sentence is held against the one that is most like it, in the same place first, elsewhere if it is
+nearly the same. The time it takes is bounded: texts of very many sentences are compared paragraph
+by paragraph, and sentences that could take long as wholes.
 """
 
 import re
@@ -20,8 +22,10 @@ MOST_SENTENCES = 300
 """Of one text; of a longer one only wholes are compared."""
 _ALIKE = 0.5
 _ALIKE_ELSEWHERE = 0.75
-# Pairs of equal words that may be looked at, which is what the time goes by: of two sentences, and of two texts.
-_MOST_MEETINGS, _MEETINGS_OF_TEXTS = 2_000, 20_000
+# Pairs of equal words that may be looked at, which is what the time goes by: of two sentences, and
+# of two texts.
+_MOST_MEETINGS = 2_000
+_MEETINGS_OF_TEXTS = 20_000
 # Scripts that put no space between words are taken character by character.
 _WORD = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_]+")
 _TOKEN = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+|[^\w\s]")
@@ -38,7 +42,9 @@ class Piece:
 
 @dataclass(frozen=True)
 class Said:
-    """A sentence. ``other``: the number of the sentence it is held against; null: there is none like it."""
+    """A sentence. ``other``: the number of the sentence it is held against; null: there is none
+    like it.
+    """
 
     kind: Kind
     pieces: tuple[Piece, ...]
@@ -48,7 +54,8 @@ class Said:
 def compared(
     ours: Sequence[str], theirs: Sequence[str], places: Sequence[int], their_places: Sequence[int]
 ) -> tuple[list[Said], list[Said]]:
-    """Both texts' sentences. ``places``: the part that each stands in; parts of the two that belong together have one number.
+    """Both texts' sentences. ``places``: the part that each stands in; parts of the two that belong
+    together have one number.
 
     A text of more than ``MOST_SENTENCES`` is only searched for sentences that are the same.
     """
@@ -62,8 +69,11 @@ def compared(
     for i, j in sorted(pairs.items()):
         told, cost = _pair(ours[i], theirs[j], budget)
         budget -= cost
-        left[i], right[j] = Said(told[0], told[1], j), Said(told[0], told[2], i)
-    return [s or _only(t) for s, t in zip(left, ours, strict=True)], [s or _only(t) for s, t in zip(right, theirs, strict=True)]
+        left[i] = Said(told[0], told[1], j)
+        right[j] = Said(told[0], told[2], i)
+    return [s or _only(t) for s, t in zip(left, ours, strict=True)], [
+        s or _only(t) for s, t in zip(right, theirs, strict=True)
+    ]
 
 
 def words_of(text: str) -> list[str]:
@@ -75,7 +85,9 @@ def _only(text: str) -> Said:
     return Said("only", (Piece(text, True),), None)
 
 
-def _same(ours: Sequence[str], theirs: Sequence[str], places: Sequence[int], their_places: Sequence[int]) -> dict[int, int]:
+def _same(
+    ours: Sequence[str], theirs: Sequence[str], places: Sequence[int], their_places: Sequence[int]
+) -> dict[int, int]:
     """Sentences of the same words: first those in the same place, then the others, each in order."""
     pairs: dict[int, int] = {}
     taken: set[int] = set()
@@ -100,9 +112,15 @@ def _form(text: str) -> tuple[str, ...] | str:
 
 
 def _alike(
-    ours: Sequence[str], theirs: Sequence[str], places: Sequence[int], their_places: Sequence[int], taken: dict[int, int]
+    ours: Sequence[str],
+    theirs: Sequence[str],
+    places: Sequence[int],
+    their_places: Sequence[int],
+    taken: dict[int, int],
 ) -> dict[int, int]:
-    """Of the sentences not yet taken, pairs that share most of their words; the most alike first, none twice."""
+    """Of the sentences not yet taken, pairs that share most of their words; the most alike first,
+    none twice.
+    """
     left = [i for i in range(len(ours)) if i not in taken]
     right = [j for j in range(len(theirs)) if j not in taken.values()]
     if not left or not right:
@@ -112,7 +130,8 @@ def _alike(
     fitting = similar >= np.where(together, _ALIKE, _ALIKE_ELSEWHERE)
     order = np.argsort(-(similar + together)[fitting], kind="stable")
     pairs: dict[int, int] = {}
-    free_left, free_right = set(left), set(right)
+    free_left = set(left)
+    free_right = set(right)
     for a, b in np.argwhere(fitting)[order].tolist():
         if left[a] in free_left and right[b] in free_right:
             pairs[left[a]] = right[b]
@@ -122,7 +141,9 @@ def _alike(
 
 
 def _shares(ours: Sequence[Sequence[str]], theirs: Sequence[Sequence[str]]) -> npt.NDArray[np.float32]:
-    """Shared words of every two sentences, of the mean of both (Dice); a word counts once in a sentence."""
+    """Shared words of every two sentences, of the mean of both (Dice); a word counts once in a
+    sentence.
+    """
     numbers: dict[str, int] = {}
     for words in (*ours, *theirs):
         for word in words:
@@ -134,16 +155,22 @@ def _shares(ours: Sequence[Sequence[str]], theirs: Sequence[Sequence[str]]) -> n
             made[row, [numbers[word] for word in words]] = 1
         return made
 
-    a, b = matrix(ours), matrix(theirs)
-    found: npt.NDArray[np.float32] = 2 * (a @ b.T) / np.maximum(a.sum(axis=1)[:, None] + b.sum(axis=1)[None, :], 1)
+    a = matrix(ours)
+    b = matrix(theirs)
+    found: npt.NDArray[np.float32] = (
+        2 * (a @ b.T) / np.maximum(a.sum(axis=1)[:, None] + b.sum(axis=1)[None, :], 1)
+    )
     return found
 
 
-def _pair(ours: str, theirs: str, budget: int) -> tuple[tuple[Kind, tuple[Piece, ...], tuple[Piece, ...]], int]:
+def _pair(
+    ours: str, theirs: str, budget: int
+) -> tuple[tuple[Kind, tuple[Piece, ...], tuple[Piece, ...]], int]:
     """(kind, pieces of ours, pieces of theirs), and what telling them apart has cost."""
     if ours == theirs:
         return ("same", (Piece(ours, False),), (Piece(theirs, False),)), 0
-    a, b = list(_TOKEN.finditer(ours)), list(_TOKEN.finditer(theirs))
+    a = list(_TOKEN.finditer(ours))
+    b = list(_TOKEN.finditer(theirs))
     counted = Counter(token.group() for token in b)
     cost = sum(counted[token.group()] for token in a)
     if cost > min(budget, _MOST_MEETINGS):
@@ -161,11 +188,15 @@ def _bridges(tokens: Sequence[re.Match[str]], at: int, size: int, end: int) -> b
 
 
 def _pieces(text: str, tokens: Sequence[re.Match[str]], shared: Sequence[tuple[int, int]]) -> Iterator[Piece]:
-    """The text cut where shared tokens begin and end; white space between an own and a shared one is nobody's."""
-    at, before = 0, 0
+    """The text cut where shared tokens begin and end; white space between an own and a shared one
+    is nobody's.
+    """
+    at = 0
+    before = 0
     for start, size in (*shared, (len(tokens), 0)):
         if start > before:
-            own, until = tokens[before].start(), tokens[start - 1].end()
+            own = tokens[before].start()
+            until = tokens[start - 1].end()
             if own > at:
                 yield Piece(text[at:own], False)
             yield Piece(text[own:until], True)

@@ -1,6 +1,7 @@
 """Lines of Wikitext, with tokens, as blocks: headings, paragraphs, lists, tables, quotations.
 
-Markdown is read where the line would be nothing else in Wikitext: ``## Heading``, ``- item``, ``1. item``, ``> words``, tables.
+Markdown is read where the line would be nothing else in Wikitext: ``## Heading``, ``- item``, ``1.
+item``, ``> words``, tables.
 """
 
 import re
@@ -16,7 +17,9 @@ from llmpedia.wikitext import HEADING
 _MARKDOWN_HEADING = re.compile(r"(#{2,6})[ \t]+(\S.*?)[ \t]*#*[ \t]*")
 _RULE = re.compile(r"-{4,}(.*)|(?:-{3}|\*{3}|_{3})")
 _ITEM = re.compile(r"([*#:;]+)(.*)", re.S)
-_BOLD_START = re.compile(r"\*\*(?=[^\s*])[^*]{1,300}(?<=\S)\*\*|\*(?=[^\s*])[^*]{1,300}(?<=[^\s*])\*(?![\w*])")
+_BOLD_START = re.compile(
+    r"\*\*(?=[^\s*])[^*]{1,300}(?<=\S)\*\*|\*(?=[^\s*])[^*]{1,300}(?<=[^\s*])\*(?![\w*])"
+)
 _DASH_ITEM = re.compile(r"([ \t]{0,12})(?:[-+•‣–]|(\d{1,3})[.)])[ \t]+(\S.*)")
 _DEFINITION = re.compile(r"\s+:\s+|:\s+")
 _DEEPEST = 8
@@ -27,7 +30,8 @@ class Blocks:
     """Reads the blocks of one article."""
 
     def __init__(self, source: Source) -> None:
-        self._source, self._inline = source, Inline(source)
+        self._source = source
+        self._inline = Inline(source)
 
     def article(self) -> list[Block]:
         """The blocks of the whole article."""
@@ -62,7 +66,9 @@ class Blocks:
     def _block(  # noqa: PLR0911 - one for each kind of block
         self, lines: list[str], at: int, in_paragraph: bool
     ) -> tuple[list[Block], int] | None:
-        """The blocks that begin with a line, and how many lines they take; None for a line of a paragraph or an empty one."""
+        """The blocks that begin with a line, and how many lines they take; None for a line of a
+        paragraph or an empty one.
+        """
         line = lines[at].strip(_HARMLESS_SPACE)
         first = line[:1]
         if first == "\x02" and (token := TOKEN.fullmatch(line)) and token[1] in "BP":
@@ -105,7 +111,8 @@ class Blocks:
         """A template that is a quotation or a list: its parameters in order."""
         _, parameters = split_template(part.text)
         values = [
-            value if key is None or key.lower() in ("text", "quote", "1") else f"{key}: {value}" for key, value in parameters
+            value if key is None or key.lower() in ("text", "quote", "1") else f"{key}: {value}"
+            for key, value in parameters
         ]
         if part.kind == "quotation":
             return [Quotation([block for value in values for block in self.read(value)])]
@@ -131,7 +138,9 @@ class Blocks:
         return list(self._lists(items)), len(items)
 
     def _lists(self, items: list[tuple[str, str]]) -> Iterator[Block]:
-        """Lists of (marks, text), by the first mark; items with more marks are lists in the item before."""
+        """Lists of (marks, text), by the first mark; items with more marks are lists in the item
+        before.
+        """
         for kind, group in groupby(items, key=lambda item: {"*": "ul", "#": "ol"}.get(item[0][0], "dl")):
             listing = Listing(kind)  # type: ignore[arg-type]
             deeper: list[tuple[str, str]] = []
@@ -168,7 +177,9 @@ class Blocks:
         return [Quotation(self._paragraph([line.lstrip().lstrip(">") for line in lines[at : at + n]]))], n
 
     def _dashes(self, lines: list[str], at: int) -> tuple[list[Block], int] | None:
-        """Items of Markdown; numbers only where two or more count up from 1. Deeper by two spaces or more."""
+        """Items of Markdown; numbers only where two or more count up from 1. Deeper by two spaces
+        or more.
+        """
         found: list[tuple[str, str]] = []
         depths: list[int] = []
         counted = 0

@@ -1,5 +1,5 @@
-"""Blocks as HTML that is safe to send: every text escaped here, no tag or attribute ever copied from an article, and the result
-cleaned once more by nh3 against a list of what this module writes.
+"""Blocks as HTML that is safe to send: every text escaped here, no tag or attribute ever copied
+from an article, and the result cleaned once more by nh3 against a list of what this module writes.
 """
 
 import html
@@ -71,7 +71,9 @@ _REL = "nofollow noreferrer noopener"
 
 @dataclass(frozen=True)
 class Target:
-    """Where a link to a title leads. ``red``: to no article, ``hint`` says why; ``plain``: it is shown as text."""
+    """Where a link to a title leads. ``red``: to no article, ``hint`` says why; ``plain``: it is
+    shown as text.
+    """
 
     kind: Literal["article", "queued", "red", "plain"]
     href: str | None
@@ -80,7 +82,9 @@ class Target:
 
 @dataclass(frozen=True)
 class Mark:
-    """A claim placed at a sentence. ``verdict``: supported, refuted, insufficient or not_adjudicated."""
+    """A claim placed at a sentence. ``verdict``: supported, refuted, insufficient or
+    not_adjudicated.
+    """
 
     claim: int
     verdict: str
@@ -126,15 +130,23 @@ def _attribute(tag: str, name: str, value: str) -> str | None:
 
 
 def inner_link(href: str) -> bool:
-    """Whether an address leads to a page of this site: a path, absolute or relative, without scheme or host."""
+    """Whether an address leads to a page of this site: a path, absolute or relative, without scheme
+    or host.
+    """
     return _INNER_LINK.fullmatch(href) is not None and _SCHEME.match(href) is None
 
 
 class Writer:
-    """HTML of blocks. ``targets``: of the links by number; ``marks``: sentence -> its claims; ``notes``: note -> its number."""
+    """HTML of blocks. ``targets``: of the links by number; ``marks``: sentence -> its claims;
+    ``notes``: note -> its number.
+    """
 
-    def __init__(self, targets: Sequence[Target], marks: Mapping[int, Sequence[Mark]], notes: Mapping[int, int]) -> None:
-        self._targets, self._marks, self._notes = targets, marks, notes
+    def __init__(
+        self, targets: Sequence[Target], marks: Mapping[int, Sequence[Mark]], notes: Mapping[int, int]
+    ) -> None:
+        self._targets = targets
+        self._marks = marks
+        self._notes = notes
         self._used: set[str] = set()  # ids given to what may be there twice
 
     def blocks(self, blocks: Sequence[Block]) -> str:
@@ -165,7 +177,8 @@ class Writer:
     def _inside(self, blocks: Sequence[Block]) -> str:
         """Blocks within an item or a cell: one paragraph needs no element of its own."""
         return "\n".join(
-            self._para(b) if isinstance(b, Para) and not b.literal and i == 0 else self._block(b) for i, b in enumerate(blocks)
+            self._para(b) if isinstance(b, Para) and not b.literal and i == 0 else self._block(b)
+            for i, b in enumerate(blocks)
         )
 
     def _items(self, tag: str, items: Sequence[Sequence[Block]]) -> str:
@@ -184,21 +197,29 @@ class Writer:
 
     def _cell(self, cell: Cell) -> str:
         tag, scope = ("th", ' scope="row"' if cell.label else "") if cell.header else ("td", "")
-        spans = f' colspan="{cell.colspan}"' * (cell.colspan > 1) + f' rowspan="{cell.rowspan}"' * (cell.rowspan > 1)
+        spans = f' colspan="{cell.colspan}"' * (cell.colspan > 1) + f' rowspan="{cell.rowspan}"' * (
+            cell.rowspan > 1
+        )
         return f'<{tag} dir="auto"{scope}{spans}>{_escaped(cell.label) if cell.label else self._inside(cell.blocks)}</{tag}>'
 
     def _note_list(self, items: Sequence[tuple[int, Sequence[Block]]]) -> str:
-        rows = "".join(f'<li dir="auto" id="fn-{number}">{self._inside(blocks)}</li>' for number, blocks in items)
+        rows = "".join(
+            f'<li dir="auto" id="fn-{number}">{self._inside(blocks)}</li>' for number, blocks in items
+        )
         return f'<section class="notes"><ol>{rows}</ol></section>' if rows else ""
 
     def _para(self, para: Para) -> str:
-        """The sentences of a paragraph, each in an element of its own, and what stands between them."""
+        """The sentences of a paragraph, each in an element of its own, and what stands between
+        them.
+        """
         out: list[str] = []
         cutter = _Cutter(para.runs)
         text = "".join(run.text for run in para.runs)
         for i, (start, end) in enumerate(para.cuts):
             before = text[para.cuts[i - 1][1] if i else 0 : start]
-            out.append(_escaped(before) if para.literal else "<br>" if BREAK in before else " " * bool(before))
+            out.append(
+                _escaped(before) if para.literal else "<br>" if BREAK in before else " " * bool(before)
+            )
             until = para.cuts[i + 1][0] if i + 1 < len(para.cuts) else len(text)
             out.append(self._sentence(para.first + i, list(cutter.take(start, end, until))))
         return "".join(out) or self._runs(para.runs)
@@ -207,7 +228,9 @@ class Writer:
         marks = self._marks.get(number, ())
         worst = min((VERDICTS.index(mark.verdict) for mark in marks), default=None)
         kind = "s" if worst is None else f"s {VERDICTS[worst]}"
-        return f'<span class="{kind}" id="s{number}">{self._runs(runs)}{"".join(map(self._mark, marks))}</span>'
+        return (
+            f'<span class="{kind}" id="s{number}">{self._runs(runs)}{"".join(map(self._mark, marks))}</span>'
+        )
 
     def _mark(self, mark: Mark) -> str:
         words = f"claim {mark.claim}: {mark.verdict.replace('_', ' ')}"
@@ -223,11 +246,16 @@ class Writer:
         out: list[str] = []
         at = 0
         while at < len(runs):
-            run, end = runs[at], at + 1
+            run = runs[at]
+            end = at + 1
             if run.note is not None:
                 out.append(self._note(run.note))
             else:
-                while end < len(runs) and runs[end].note is None and (runs[end].link, runs[end].url) == (run.link, run.url):
+                while (
+                    end < len(runs)
+                    and runs[end].note is None
+                    and (runs[end].link, runs[end].url) == (run.link, run.url)
+                ):
                     end += 1
                 before, after = self._link(run)
                 out += [before, *map(_styled, runs[at:end]), after]
@@ -238,9 +266,7 @@ class Writer:
         number = self._notes.get(note)
         if number is None:
             return ""
-        return (
-            f'<sup class="fn"{self._id(f"fnref-{number}")}><a href="#fn-{number}" aria-label="note {number}">{number}</a></sup>'
-        )
+        return f'<sup class="fn"{self._id(f"fnref-{number}")}><a href="#fn-{number}" aria-label="note {number}">{number}</a></sup>'
 
     def _link(self, run: Run) -> tuple[str, str]:
         if run.link is None:
@@ -264,9 +290,12 @@ class _Cutter:
         self._at = self._place = 0  # the next run, and where it begins
 
     def take(self, start: int, end: int, until: int) -> Iterator[Run]:
-        """The parts of runs between ``start`` and ``end``, and the notes up to ``until``, where the next sentence begins."""
+        """The parts of runs between ``start`` and ``end``, and the notes up to ``until``, where the
+        next sentence begins.
+        """
         while self._at < len(self._runs):
-            run, place = self._runs[self._at], self._place
+            run = self._runs[self._at]
+            place = self._place
             stop = place + len(run.text)
             if run.note is not None:
                 if place > until:
@@ -280,7 +309,8 @@ class _Cutter:
                     yield Run(part, run.style, run.link, run.url)
                 if stop > until:
                     return
-            self._at, self._place = self._at + 1, stop
+            self._at = self._at + 1
+            self._place = stop
 
 
 @cache

@@ -1,7 +1,7 @@
 """Running text: Wikitext of one paragraph, with tokens, as runs of plain text.
 
-What is no markup stays as text: a tag that nothing closes, a tag that is not one of style, a lone ``**``. Markdown is read where
-Wikitext would say nothing with it.
+What is no markup stays as text: a tag that nothing closes, a tag that is not one of style, a lone
+``**``. Markdown is read where Wikitext would say nothing with it.
 """
 
 import html
@@ -44,8 +44,11 @@ _PIECE = re.compile(
     r"|(?<![\w*])\*(?=[^\s*])(?P<slanted>[^*\n]{1,300})(?<=[^\s*])\*(?![\w*])",
     re.I,
 )
-# Bidirectional overrides and isolates, invisible joins, the controls that no font shows, halves of characters.
-_INVISIBLE = re.compile("[\u202a-\u202e\u2066-\u2069\u206a-\u206f\ufff9-\ufffb\ufeff\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
+# Bidirectional overrides and isolates, invisible joins, the controls that no font shows, halves of
+# characters.
+_INVISIBLE = re.compile(
+    "[\u202a-\u202e\u2066-\u2069\u206a-\u206f\ufff9-\ufffb\ufeff\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]"
+)
 _HALF = re.compile("[\ud800-\udfff]")
 _SPACES = re.compile(r"\s+")
 _FILE = re.compile(r"\s*:?\s*(?:file|image|media)\s*:\s*", re.I)
@@ -56,7 +59,8 @@ _FILE_OPTION = re.compile(
 )
 _CATEGORY = re.compile(r"\s*category\s*:\s*", re.I)
 _SCORE = re.compile(r"\s*\(\s*(?:0?[.,]\d{1,3}|1[.,]0{1,3}|(?:100|\d{1,2})\s*%)\s*\)\s*$")
-# Templates that say how their last parameter looks or in which language it is, and those that stand for a sign.
+# Templates that say how their last parameter looks or in which language it is, and those that stand
+# for a sign.
 _PLAIN = re.compile(
     r"(?:nowrap|nobr|small|smaller|big|larger|nobold|noitalic|em|strong|abbr|sic|nihongo|formatnum:?|visible anchor|anchor|ill"
     r"|link|center|left|right|mvar|math|val|var|code|mono|kbd|sub|sup|not a typo|proper name|as of|sfrac|frac|keypress|ipa"
@@ -84,7 +88,9 @@ _DEEPEST = 4 * MAX_NESTING
 
 
 def shown_text(text: str) -> str:
-    """A text as it may be shown: entities read, white space as single spaces, nothing that hides or turns around what it says."""
+    """A text as it may be shown: entities read, white space as single spaces, nothing that hides or
+    turns around what it says.
+    """
     if "&" in text:
         text = html.unescape(text)
     return _SPACES.sub(" ", clean_text(text))
@@ -96,7 +102,9 @@ def clean_text(text: str) -> str:
 
 
 def safe_url(url: str) -> str | None:
-    """The address of another site if it is one that a reader can tell: http or https, a host, no name before the host."""
+    """The address of another site if it is one that a reader can tell: http or https, a host, no
+    name before the host.
+    """
     url = clean_text(html.unescape(url))
     try:
         parts = urlsplit(url)
@@ -111,7 +119,8 @@ class Inline:
     """Reads the running text of one article, or of one of its notes: a category in a note is text."""
 
     def __init__(self, source: Source, note: bool = False) -> None:
-        self._source, self._note = source, note
+        self._source = source
+        self._note = note
         self._depth = 0
 
     def runs(self, text: str, style: int = 0, url: str | None = None, link: int | None = None) -> list[Run]:
@@ -120,9 +129,13 @@ class Inline:
 
     def literal(self, text: str) -> list[Run]:
         """The runs of a text whose lines and marks are kept as they are."""
-        out, at = [], 0
+        out = []
+        at = 0
         for token in TOKEN.finditer(text):
-            out += [Run(clean_text(text[at : token.start()]), CODE), *self._token(token[1], int(token[2]), CODE, None, None)]
+            out += [
+                Run(clean_text(text[at : token.start()]), CODE),
+                *self._token(token[1], int(token[2]), CODE, None, None),
+            ]
             at = token.end()
         out.append(Run(clean_text(text[at:]).rstrip("\n"), CODE))
         return [run for run in out if run.text or run.note is not None]
@@ -135,10 +148,12 @@ class Inline:
 
     def _read(self, text: str, style: int, url: str | None, link: int | None) -> list[Run]:
         out: list[Run] = []
-        tags, stars = _matched_tags(text), _Stars(text)
+        tags = _matched_tags(text)
+        stars = _Stars(text)
         at = base = 0
         for piece in _PIECE.finditer(text):
-            start, kind = piece.start(), piece.lastgroup
+            start = piece.start()
+            kind = piece.lastgroup
             if start > at:
                 out.append(Run(shown_text(text[at:start]), style | base, link, url))
             at = piece.end()
@@ -154,7 +169,14 @@ class Inline:
                 turned = self._tag(piece, start in tags)
                 base = base if turned is None else (base & ~turned if piece["slash"] else base | turned)
                 if turned is None:
-                    out.append(Run(BREAK if piece["tag"].lower() == "br" else shown_text(piece.group()), style | base, link, url))
+                    out.append(
+                        Run(
+                            BREAK if piece["tag"].lower() == "br" else shown_text(piece.group()),
+                            style | base,
+                            link,
+                            url,
+                        )
+                    )
             elif piece["letter"]:
                 out += self._token(piece["letter"], int(piece["number"]), style | base, url, link)
             elif kind is not None:
@@ -182,7 +204,9 @@ class Inline:
                 Run(shown_text(address), style, link, url or safe_url(address)),
                 Run(shown_text(rest), style, link, url),
             ]
-        words, address = (piece["words"], piece["outside"]) if piece["outside"] else (piece["shown"], piece["target"])
+        words, address = (
+            (piece["words"], piece["outside"]) if piece["outside"] else (piece["shown"], piece["target"])
+        )
         found = safe_url(address)
         if found is None:
             return [Run(shown_text(piece.group()), style, link, url)]
@@ -209,7 +233,9 @@ class Inline:
         if found is not None and not found.markup:
             return [Run(clean_text(found.label), style, number)]
         if found is not None:
-            url, link, text = None, number, found.label
+            url = None
+            link = number
+            text = found.label
         else:
             text = self._source.others[number] if letter == "O" else self._source.parts[number].text
         if self._depth > _DEEPEST:
@@ -225,7 +251,8 @@ class Inline:
         return self._literal_parts(text, style | CODE, url, link)
 
     def _literal_parts(self, text: str, style: int, url: str | None, link: int | None) -> list[Run]:
-        out, at = [], 0
+        out = []
+        at = 0
         for token in TOKEN.finditer(text):
             out.append(Run(shown_text(text[at : token.start()]), style, link, url))
             out += self._token(token[1], int(token[2]), style, url, link)
@@ -233,13 +260,19 @@ class Inline:
         return [*out, Run(shown_text(text[at:]), style, link, url)]
 
     def _other(self, text: str, style: int, url: str | None, link: int | None) -> list[Run]:
-        """A link that names no article: a file as its caption, a category nowhere here, another wiki as its text."""
+        """A link that names no article: a file as its caption, a category nowhere here, another
+        wiki as its text.
+        """
         if _CATEGORY.match(text):
             return self._read(text.partition("|")[0], style, url, link) if self._note else []
         first, *rest = text.split("|")
         if _FILE.match(first):
             caption = " ".join(part for part in rest if not _FILE_OPTION.fullmatch(part))
-            return [Run(" "), *self._read(caption if caption.strip() else first, style | FILE, url, link), Run(" ")]
+            return [
+                Run(" "),
+                *self._read(caption if caption.strip() else first, style | FILE, url, link),
+                Run(" "),
+            ]
         return self._read(_SCORE.sub("", rest[-1] if rest and rest[-1].strip() else first), style, url, link)
 
     def _template(self, text: str, style: int, url: str | None, link: int | None) -> list[Run]:
@@ -261,10 +294,15 @@ class Inline:
             out += self._read(f"{key}: {value}" if key else value, style | TEMPLATE, url, link)
         return out
 
-    def _joined(self, values: list[str], mark: str, style: int, url: str | None, link: int | None) -> list[Run]:
+    def _joined(
+        self, values: list[str], mark: str, style: int, url: str | None, link: int | None
+    ) -> list[Run]:
         out: list[Run] = []
         for value in values:
-            out += [*([Run(mark, style, link, url)] if out else []), *self._read(value.strip(), style, url, link)]
+            out += [
+                *([Run(mark, style, link, url)] if out else []),
+                *self._read(value.strip(), style, url, link),
+            ]
         return out
 
 
@@ -276,11 +314,17 @@ def _quotes(n: int) -> tuple[int, int]:
 
 
 class _Stars:
-    """Which ``**`` of a paragraph are Markdown's bold: one before a word, closed by one behind a word."""
+    """Which ``**`` of a paragraph are Markdown's bold: one before a word, closed by one behind a
+    word.
+    """
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._last = max((m.start() for m in re.finditer(r"(?<=[^\s*])\*\*", text)), default=-1) if "**" in text else -1
+        self._last = (
+            max((m.start() for m in re.finditer(r"(?<=[^\s*])\*\*", text)), default=-1)
+            if "**" in text
+            else -1
+        )
 
     def toggles(self, at: int, bold: bool) -> bool:
         """Whether the one at a place begins or ends bold text."""
@@ -308,7 +352,9 @@ def _matched_tags(text: str) -> set[int]:
 
 
 def _tidy(runs: list[Run]) -> list[Run]:
-    """Runs that look the same as one; single spaces across them, none at the ends or behind a line break."""
+    """Runs that look the same as one; single spaces across them, none at the ends or behind a line
+    break.
+    """
     out: list[Run] = []
     spaced = True
     for run in runs:

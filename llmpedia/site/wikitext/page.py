@@ -1,11 +1,12 @@
 """A model's article as a page: its sentences in order, its contents, and HTML that is safe to send.
 
-Wikitext as models write it, and the Markdown that weak ones write instead. Nothing of the text is lost: what cannot be read as
-markup is shown as it stands. It never fails and takes time in proportion to the text; a text too long for any article is shown
-without its markup.
+Wikitext as models write it, and the Markdown that weak ones write instead. Nothing of the text is
+lost: what cannot be read as markup is shown as it stands. It never fails and takes time in
+proportion to the text; a text too long for any article is shown without its markup.
 
-The steps: :mod:`~llmpedia.site.wikitext.source` sets links, notes, templates and tables apart, :mod:`~llmpedia.site.wikitext.blocks`
-reads lines, :mod:`~llmpedia.site.wikitext.inline` running text, :mod:`~llmpedia.site.wikitext.html` writes.
+The steps: :mod:`~llmpedia.site.wikitext.source` sets links, notes, templates and tables apart,
+:mod:`~llmpedia.site.wikitext.blocks` reads lines, :mod:`~llmpedia.site.wikitext.inline` running
+text, :mod:`~llmpedia.site.wikitext.html` writes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +19,18 @@ from llmpedia.site.wikitext.blocks import Blocks
 from llmpedia.site.wikitext.html import VERDICTS, Mark, Target, Writer, cleaned
 from llmpedia.site.wikitext.inline import Inline, clean_text
 from llmpedia.site.wikitext.source import Source, read_source
-from llmpedia.site.wikitext.tree import BREAK, Block, Labels, Notes, Para, Run, Table, Title, paragraphs, run_lists
+from llmpedia.site.wikitext.tree import (
+    BREAK,
+    Block,
+    Labels,
+    Notes,
+    Para,
+    Run,
+    Table,
+    Title,
+    paragraphs,
+    run_lists,
+)
 
 __all__ = ["VERDICTS", "Heading", "Html", "Mark", "Page", "Part", "Target"]
 
@@ -37,7 +49,9 @@ class Heading:
 
 @dataclass(frozen=True)
 class Html:
-    """The parts of a page: the infobox, what stands before the first heading, the rest with notes and categories."""
+    """The parts of a page: the infobox, what stands before the first heading, the rest with notes
+    and categories.
+    """
 
     infobox: str
     lead: str
@@ -46,7 +60,8 @@ class Html:
 
 @dataclass(frozen=True)
 class Part:
-    """What stands together: in the infobox, before the first heading, under one, among the categories.
+    """What stands together: in the infobox, before the first heading, under one, among the
+    categories.
 
     ``paragraphs``: (first sentence, end) of each, by their numbers in :attr:`Page.sentences`.
     """
@@ -59,8 +74,9 @@ class Part:
 class Page:
     """One article, parsed once.
 
-    ``sentences``: plain text of each, in the order of the page: infobox, lead, body, notes, categories; headings are in
-    ``contents`` alone. ``links``: the targets of the links in the order of the text, as ``llmpedia.wikitext`` reads them.
+    ``sentences``: plain text of each, in the order of the page: infobox, lead, body, notes,
+    categories; headings are in ``contents`` alone. ``links``: the targets of the links in the order
+    of the text, as ``llmpedia.wikitext`` reads them.
     """
 
     def __init__(self, wikitext: str, title: str) -> None:
@@ -72,7 +88,8 @@ class Page:
         self._infobox: list[Block] = next(([b] for b in blocks if isinstance(b, Table) and b.infobox), [])
         rest = [b for b in blocks if not (self._infobox and b is self._infobox[0])]
         first = next((i for i, b in enumerate(rest) if isinstance(b, Title)), len(rest))
-        self._lead, self._body = rest[:first], rest[first:]
+        self._lead = rest[:first]
+        self._body = rest[first:]
         self._add_notes(source)
         categories: list[list[Block]] = [[Para(runs)] for runs in Inline(source).categories()]
         if categories:
@@ -82,16 +99,22 @@ class Page:
             self._number(para)
 
     def html(self, resolve: Callable[[str], Target], marks: Mapping[int, Sequence[Mark]]) -> Html:
-        """The page's HTML. ``resolve``: asked once for each link, in the order of the text; ``marks``: sentence -> its claims.
+        """The page's HTML. ``resolve``: asked once for each link, in the order of the text;
+        ``marks``: sentence -> its claims.
 
-        The addresses that ``resolve`` gives must lead to pages of this site: a path without scheme or host.
+        The addresses that ``resolve`` gives must lead to pages of this site: a path without scheme
+        or host.
         """
         writer = Writer([resolve(target) for target in self.links], marks, self._note_numbers)
-        infobox, lead, body = (cleaned(writer.blocks(blocks)) for blocks in (self._infobox, self._lead, self._body))
+        infobox, lead, body = (
+            cleaned(writer.blocks(blocks)) for blocks in (self._infobox, self._lead, self._body)
+        )
         return Html(infobox, lead, body)
 
     def parts(self) -> list[Part]:
-        """All sentences by the part they stand in, in their order; a part without any is left out, a section never."""
+        """All sentences by the part they stand in, in their order; a part without any is left out,
+        a section never.
+        """
         headings = iter(self.contents)
         found: list[tuple[Literal["infobox", "lead", "section", "categories"], Heading | None, list[Block]]]
         found = [("infobox", None, self._infobox), ("lead", None, [*self._lead])]
@@ -109,13 +132,17 @@ class Page:
         return [part for part in parts if part.paragraphs or part.kind == "section"]
 
     def _add_notes(self, source: Source) -> None:
-        """Numbers the notes as they come and puts their list where the article has a place for it, else at the end."""
+        """Numbers the notes as they come and puts their list where the article has a place for it,
+        else at the end.
+        """
         given = [_note(text) for text in source.notes]
         for runs in run_lists([*self._infobox, *self._lead, *self._body]):
             for run in runs:
                 if run.note is not None and given[run.note]:
                     self._note_numbers.setdefault(run.note, len(self._note_numbers) + 1)
-        items: list[tuple[int, list[Block]]] = [(number, [Para(given[note])]) for note, number in self._note_numbers.items()]
+        items: list[tuple[int, list[Block]]] = [
+            (number, [Para(given[note])]) for note, number in self._note_numbers.items()
+        ]
         place = next((b for b in [*self._lead, *self._body] if isinstance(b, Notes)), None)
         if place is None:
             self._body += [Notes(items)] if items else []
@@ -165,7 +192,8 @@ def _note(text: str) -> list[Run]:
 
 def _whole(runs: Sequence[Run]) -> list[tuple[int, int]]:
     """(start, end) of the links: none is cut in two."""
-    found, at = [], 0
+    found = []
+    at = 0
     for run in runs:
         if run.link is not None or run.url is not None:
             found.append((at, at + len(run.text)))

@@ -1,11 +1,13 @@
-r"""Wikitext with all that is not running text set apart: links, notes, literal text, templates, tables.
+r"""Wikitext with all that is not running text set apart: links, notes, literal text, templates,
+tables.
 
-Each such part is replaced by a token, ``\x02``, a letter, a number, ``\x03``, which no text can hold (control characters are
-white space before). So the readers of blocks and lines cut a text wherever they like and never cut a part in two, and the links
-are those of :mod:`llmpedia.wikitext` by construction: the same scanner finds them.
+Each such part is replaced by a token, ``\x02``, a letter, a number, ``\x03``, which no text can
+hold (control characters are white space before). So the readers of blocks and lines cut a text
+wherever they like and never cut a part in two, and the links are those of :mod:`llmpedia.wikitext`
+by construction: the same scanner finds them.
 
-mwparserfromhell is not used here: 34 ms for 10,000 characters, 5 s for 16,000 of ``{{a|`` or ``<ref``, and other links. This is
-linear in the text.
+mwparserfromhell is not used here: 34 ms for 10,000 characters, 5 s for 16,000 of ``{{a|`` or
+``<ref``, and other links. This is linear in the text.
 """
 
 import re
@@ -14,23 +16,28 @@ from typing import Literal
 
 from llmpedia.wikitext import CONTROL, scan_links
 
-# L link to a title, O other link, N note, Z literal text in a line, P literal text of its own lines, T template in a line,
-# B block: infobox, table, quotation, list.
+# L link to a title, O other link, N note, Z literal text in a line, P literal text of its own
+# lines, T template in a line, B block: infobox, table, quotation, list.
 TOKEN = re.compile(r"\x02([LONZPTB])(\d+)\x03")
 MAX_NESTING = 20
 
 _OPENS = re.compile(r"<!--|<nowiki>|<ref", re.I)
-_ENDS = {kind: re.compile(end, re.I) for kind, end in (("<!--", "-->"), ("<nowiki>", "</nowiki>"), ("<ref", "</ref>"))}
+_ENDS = {
+    kind: re.compile(end, re.I)
+    for kind, end in (("<!--", "-->"), ("<nowiki>", "</nowiki>"), ("<ref", "</ref>"))
+}
 _LONGEST_TAG = 2000
 _REF_NAME = re.compile(r"\bname\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s\"'/>]+)", re.I)
 _MARKUP = re.compile(r"''|\{\{|</?\w")
 _LISTED_REF = re.compile(r"\s*<ref[^>]*>", re.I)
 _OTHER_LINK = re.compile(r"\[\[((?:[^\[\]\n]|\n(?!\s*\n|=))*+)\]\]")
 _LITERAL = re.compile(
-    r"<(pre|math|code|tt|kbd|samp|syntaxhighlight|source)\b[^<>]{0,300}>|^```[ \t]*[\w+#.-]{0,20}[ \t]*\n", re.I | re.M
+    r"<(pre|math|code|tt|kbd|samp|syntaxhighlight|source)\b[^<>]{0,300}>|^```[ \t]*[\w+#.-]{0,20}[ \t]*\n",
+    re.I | re.M,
 )
 _LITERAL_BLOCKS = frozenset(["pre", "syntaxhighlight", "source"])
-# How a part is set or laid out, not what it says. With a line of their own: paragraphs, list items, rules.
+# How a part is set or laid out, not what it says. With a line of their own: paragraphs, list items,
+# rules.
 _SETTING = re.compile(
     r"</?(?:span|font|big|abbr|bdi|bdo|ruby|rb|rt|rp|q|mark|dfn|var|cite|noinclude|includeonly|onlyinclude|references|nowiki|section)"
     r"(?:\s[^<>]{0,500})?/?>"
@@ -43,21 +50,30 @@ _MARKS = re.compile(
     r"\{\{|\}\}|^[ \t:]*\{\|(?!\})|^[ \t]*\|\}(?!\})|^(?===)|<(/?)(blockquote|table)\b[^<>]{0,500}>",
     re.M | re.I,
 )
-_INFOBOX = re.compile(r"\s*(?:\w+[ _-])?(?:infobox|taxobox|speciesbox|automatic[ _]taxobox|chembox|drugbox)\b", re.I)
-_QUOTATION = re.compile(r"\s*(?:block|c|pull|r|long|centered[ _]?)?\s*(?:quote|quotation|quote[ _]?box)\s*(?:\||$)", re.I)
+_INFOBOX = re.compile(
+    r"\s*(?:\w+[ _-])?(?:infobox|taxobox|speciesbox|automatic[ _]taxobox|chembox|drugbox)\b", re.I
+)
+_QUOTATION = re.compile(
+    r"\s*(?:block|c|pull|r|long|centered[ _]?)?\s*(?:quote|quotation|quote[ _]?box)\s*(?:\||$)", re.I
+)
 _LISTING = re.compile(
-    r"\s*(?:ubl|unbulleted[ _]list|plain[ _]?list|flat[ _]?list|hlist|bulleted[ _]list|div col|columns-list)\s*(?:\||$)", re.I
+    r"\s*(?:ubl|unbulleted[ _]list|plain[ _]?list|flat[ _]?list|hlist|bulleted[ _]list|div col|columns-list)\s*(?:\||$)",
+    re.I,
 )
 _NOTES_PLACE = re.compile(r"\s*(?:reflist|references|notelist|refs)\s*(?:\||$)", re.I)
 _KEY = re.compile(r"\s*[\w .,/()'&-]{1,40}?\s*")
 _PARAMETER_LINE = re.compile(r"\s*[|}]|\s*$")
 
-PartKind = Literal["infobox", "quotation", "listing", "template", "table", "html_table", "blockquote", "notes"]
+PartKind = Literal[
+    "infobox", "quotation", "listing", "template", "table", "html_table", "blockquote", "notes"
+]
 
 
 @dataclass(frozen=True)
 class SourceLink:
-    """A link to a title. ``label``: the text shown; ``markup``: it is Wikitext with tokens, else plain text."""
+    """A link to a title. ``label``: the text shown; ``markup``: it is Wikitext with tokens, else
+    plain text.
+    """
 
     target: str
     label: str
@@ -74,7 +90,9 @@ class Part:
 
 @dataclass
 class Source:
-    """``text`` with tokens, and what the tokens stand for. ``literals``: (tag, text), the tag ``nowiki`` or as written."""
+    """``text`` with tokens, and what the tokens stand for. ``literals``: (tag, text), the tag
+    ``nowiki`` or as written.
+    """
 
     text: str = ""
     links: list[SourceLink] = field(default_factory=list)
@@ -92,9 +110,13 @@ def read_source(wikitext: str) -> Source:
     text = _with_links(masked, marked, hidden, source)
     text = _with_others(text, source)
     text = _with_literals(text, source)
-    text = _BREAKS.sub(lambda m: _BREAK_TEXT.get(m[1].lower(), "\n") if m[0][1] != "/" else "\n", _SETTING.sub("", text))
+    text = _BREAKS.sub(
+        lambda m: _BREAK_TEXT.get(m[1].lower(), "\n") if m[0][1] != "/" else "\n", _SETTING.sub("", text)
+    )
     source.text = _with_parts(text, source)
-    source.links = [replace(link, label=_inner(link.label, source)) if link.markup else link for link in source.links]
+    source.links = [
+        replace(link, label=_inner(link.label, source)) if link.markup else link for link in source.links
+    ]
     source.others = [_inner(other, source) for other in source.others]
     return source
 
@@ -104,7 +126,9 @@ def _inner(text: str, source: Source) -> str:
 
 
 def split_template(text: str) -> tuple[str, list[tuple[str | None, str]]]:
-    """(name, parameters) of what stands between the marks of a template; a parameter is (its name or None, its value)."""
+    """(name, parameters) of what stands between the marks of a template; a parameter is (its name
+    or None, its value).
+    """
     name, *rest = text.split("|")
     found: list[tuple[str | None, str]] = []
     for part in rest:
@@ -121,24 +145,34 @@ def _token(letter: str, number: int) -> str:
 
 
 def _without_hidden(text: str, source: Source) -> tuple[str, str, list[str]]:
-    r"""The text as the scanner of links wants it, the same with ``\x1f`` for each hidden part, and their tokens.
+    r"""The text as the scanner of links wants it, the same with ``\x1f`` for each hidden part, and
+    their tokens.
 
-    What is opened and never closed is not hidden: ``llmpedia.wikitext`` drops the rest of the article there, a reader wants it.
+    What is opened and never closed is not hidden: ``llmpedia.wikitext`` drops the rest of the
+    article there, a reader wants it.
     """
-    masked, marked, tokens, named = [], [], [], dict[str, int]()
+    masked = []
+    marked = []
+    tokens = []
+    named = dict[str, int]()
     at = 0
     for start, end, tag, content in _hidden(text):
         masked += [text[at:start], " "]
         marked += [text[at:start], "\x1f"]
         tokens.append(_hidden_token(tag, content, named, source))
         at = end
-    # A note that is only named, ahead of the one with the text or without any, is the empty text: it is not shown.
+    # A note that is only named, ahead of the one with the text or without any, is the empty text:
+    # it is not shown.
     return "".join([*masked, text[at:]]), "".join([*marked, text[at:]]), tokens
 
 
 def _hidden(text: str) -> list[tuple[int, int, str, str]]:
-    """(start, end, opening tag, content) of comments, literal text and notes that are closed, in order."""
-    found, at, hopeless = [], 0, set[str]()
+    """(start, end, opening tag, content) of comments, literal text and notes that are closed, in
+    order.
+    """
+    found = []
+    at = 0
+    hopeless = set[str]()
     while opened := _OPENS.search(text, at):
         closed = _closed(text, opened, hopeless)
         if closed is None:
@@ -150,10 +184,11 @@ def _hidden(text: str) -> list[tuple[int, int, str, str]]:
 
 
 def _closed(text: str, opened: re.Match[str], hopeless: set[str]) -> tuple[int, int, int] | None:
-    """(start of the content, its end, the end of all). ``hopeless``: kinds that nothing further on closes, so that the text is
-    searched once for each.
+    """(start of the content, its end, the end of all). ``hopeless``: kinds that nothing further on
+    closes, so that the text is searched once for each.
     """
-    kind, start = opened.group().lower(), opened.end()
+    kind = opened.group().lower()
+    start = opened.end()
     if kind == "<ref":
         close = text.find(">", start, start + _LONGEST_TAG)
         if close < 0:
@@ -188,7 +223,9 @@ def _hidden_token(tag: str, content: str, named: dict[str, int], source: Source)
         number = len(source.notes) - 1
         if key:
             named[key] = number
-    if content and source.notes[number] and source.notes[number] != content:  # one name, two texts: both are shown
+    if (
+        content and source.notes[number] and source.notes[number] != content
+    ):  # one name, two texts: both are shown
         source.notes.append(content)
         return _token("N", len(source.notes) - 1)
     source.notes[number] = source.notes[number] or content
@@ -204,17 +241,24 @@ def _with_links(masked: str, marked: str, hidden: list[str], source: Source) -> 
         return re.sub("\x1f", lambda _: next(waiting), marked[at:end])
 
     def piece(at: int, end: int, number: int) -> tuple[str, int]:
-        """The text from ``at`` to ``end`` with tokens; ``number``: the first link that may lie in it, and behind it."""
+        """The text from ``at`` to ``end`` with tokens; ``number``: the first link that may lie in
+        it, and behind it.
+        """
         out: list[str] = []
         while number < len(spans) and spans[number][0] < end:
             start, stop, target, label, score = spans[number]
-            own, brackets = number, masked.rindex("]]", start, stop)
+            own = number
+            brackets = masked.rindex("]]", start, stop)
             out += [shown(at, start), _token("L", own)]
             inner, number = piece(start + 2, brackets, number + 1)
             head, _, raw = inner.partition("|")
             markup = number > own + 1 or (score is None and ("|" in raw or _MARKUP.search(raw) is not None))
-            source.links[own] = SourceLink(target, raw or label, True) if markup else SourceLink(target, label, False)
-            out += [m.group() for m in TOKEN.finditer(head if markup else inner)]  # a note inside stands behind the link
+            source.links[own] = (
+                SourceLink(target, raw or label, True) if markup else SourceLink(target, label, False)
+            )
+            out += [
+                m.group() for m in TOKEN.finditer(head if markup else inner)
+            ]  # a note inside stands behind the link
             out += shown(brackets + 2, stop).split("(")[:1]
             at = stop + (masked.startswith("[[[", start) and masked.startswith("]", stop))
         return "".join([*out, shown(at, end)]), number
@@ -237,11 +281,15 @@ def _with_others(text: str, source: Source) -> str:
 
 
 def _with_literals(text: str, source: Source) -> str:
-    out, at, hopeless = [], 0, set[str]()
+    out = []
+    at = 0
+    hopeless = set[str]()
     while opened := _LITERAL.search(text, at):
         name = (opened.group(1) or "```").lower()
         closing = re.compile(rf"</{name}\s*>" if opened.group(1) else r"^```[ \t]*$", re.I | re.M)
-        closed = None if name in hopeless or opened.group().endswith("/>") else closing.search(text, opened.end())
+        closed = (
+            None if name in hopeless or opened.group().endswith("/>") else closing.search(text, opened.end())
+        )
         if closed is None:
             hopeless.add(name)
             out.append(text[at : opened.end()])
@@ -265,7 +313,9 @@ class _Open:
 
 
 def _with_parts(text: str, source: Source) -> str:
-    """Templates, tables and quotations as tokens, the innermost first; unclosed marks stay, a heading ends all."""
+    """Templates, tables and quotations as tokens, the innermost first; unclosed marks stay, a
+    heading ends all.
+    """
     stack = [_Open("", "", [])]
     at = 0
     for found in _MARKS.finditer(text):
@@ -296,11 +346,19 @@ def _kind(found: re.Match[str]) -> tuple[str, bool]:
     if found.group(2):
         return found.group(2).lower(), not found.group(1)
     mark = found.group().strip(" \t:")
-    return {"{{": ("}}", True), "}}": ("}}", False), "{|": ("|}", True), "|}": ("|}", False), "": ("heading", False)}[mark]
+    return {
+        "{{": ("}}", True),
+        "}}": ("}}", False),
+        "{|": ("|}", True),
+        "|}": ("|}", False),
+        "": ("heading", False),
+    }[mark]
 
 
 def _give_up(stack: list[_Open], source: Source) -> None:
-    """The innermost open mark becomes text; an infobox that nothing closes ends with its last parameter."""
+    """The innermost open mark becomes text; an infobox that nothing closes ends with its last
+    parameter.
+    """
     lost = stack.pop()
     text = "".join(lost.texts)
     if lost.kind == "}}" and _INFOBOX.match(text):

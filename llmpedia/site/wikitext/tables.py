@@ -1,4 +1,6 @@
-"""Tables in Wikitext, HTML and Markdown as rows of cells, and infoboxes as rows of a label and a value."""
+"""Tables in Wikitext, HTML and Markdown as rows of cells, and infoboxes as rows of a label and a
+value.
+"""
 
 import re
 from collections.abc import Callable
@@ -34,7 +36,9 @@ class _Draft:
 
 
 def read_table(text: str, blocks: Blocks) -> Table:
-    """What stands between ``{|`` and ``|}``. Text where no cell is open is a cell too, and so is text behind a single ``|``."""
+    """What stands between ``{|`` and ``|}``. Text where no cell is open is a cell too, and so is
+    text behind a single ``|``.
+    """
     rows: list[list[_Draft]] = [[]]
     caption = _Draft(False)
     current = _Draft(False)  # attributes of the table: nothing of it is shown
@@ -57,7 +61,9 @@ def read_table(text: str, blocks: Blocks) -> Table:
         elif line.strip() and (number or "=" not in line):
             current = _Draft(False, "", [line])
             rows[-1].append(current)
-    return Table([[draft.cell(blocks) for draft in row] for row in rows if row], blocks("\n".join(caption.lines)))
+    return Table(
+        [[draft.cell(blocks) for draft in row] for row in rows if row], blocks("\n".join(caption.lines))
+    )
 
 
 def _cells(line: str) -> list[_Draft]:
@@ -92,16 +98,25 @@ def read_html_table(text: str, blocks: Blocks) -> Table:
 
 
 def markdown_table(lines: list[str], at: int, blocks: Blocks) -> tuple[Table, int] | None:
-    """The table of Markdown that begins with a line and how many lines it takes: a row of names, a rule, rows."""
+    """The table of Markdown that begins with a line and how many lines it takes: a row of names, a
+    rule, rows.
+    """
     if "|" not in "".join(lines[at + 1 : at + 2]) or not _MARKDOWN_RULE.fullmatch(lines[at + 1]):
         return None
     end = next((i for i in range(at + 2, len(lines)) if "|" not in lines[i]), len(lines))
-    rows = [[part.strip() for part in line.strip().strip("|").split("|")] for line in [lines[at], *lines[at + 2 : end]]]
-    return Table([[Cell(blocks(part), header=i == 0) for part in row] for i, row in enumerate(rows)]), end - at
+    rows = [
+        [part.strip() for part in line.strip().strip("|").split("|")]
+        for line in [lines[at], *lines[at + 2 : end]]
+    ]
+    return Table(
+        [[Cell(blocks(part), header=i == 0) for part in row] for i, row in enumerate(rows)]
+    ), end - at
 
 
 def read_infobox(text: str, blocks: Blocks) -> Table:
-    """Caption and rows of what stands between the marks of an infobox; the label belongs to the value's first sentence."""
+    """Caption and rows of what stands between the marks of an infobox; the label belongs to the
+    value's first sentence.
+    """
     _, parameters = split_template(text)
     title = next((i for i, (key, _) in enumerate(parameters) if key and key.lower() in _TITLES), None)
     table = Table([], blocks(parameters[title][1]) if title is not None else [], infobox=True)

@@ -1,22 +1,25 @@
-"""What an article is made of once it is read: blocks that hold paragraphs, paragraphs that hold runs of styled text.
+"""What an article is made of once it is read: blocks that hold paragraphs, paragraphs that hold
+runs of styled text.
 
-A run is text in one style: formatting that crosses the end of a sentence is on both sides of it, so that every sentence can be an
-element of its own.
+A run is text in one style: formatting that crosses the end of a sentence is on both sides of it, so
+that every sentence can be an element of its own.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-# Styles of a run, bits that add up. TEMPLATE: a template shown as what it is. FILE: an image or other file.
+# Styles of a run, bits that add up. TEMPLATE: a template shown as what it is. FILE: an image or
+# other file.
 BOLD, ITALIC, UNDERLINE, STRIKE, SUB, SUP, CODE, SMALL, TEMPLATE, FILE = (1 << n for n in range(10))
 BREAK = "\n"
 
 
 @dataclass(slots=True)
 class Run:
-    """``text``: plain, single spaces; ``BREAK`` alone is a line break. ``link``: number of the link to a title. ``url``: of
-    a link to another site. ``note``: number of the footnote that stands here, the text is empty then.
+    """``text``: plain, single spaces; ``BREAK`` alone is a line break. ``link``: number of the link
+    to a title. ``url``: of a link to another site. ``note``: number of the footnote that stands
+    here, the text is empty then.
     """
 
     text: str
@@ -28,9 +31,11 @@ class Run:
 
 @dataclass(slots=True)
 class Para:
-    """Text of one block. ``label``: words shown before it, of the same sentence (an infobox row's name).
+    """Text of one block. ``label``: words shown before it, of the same sentence (an infobox row's
+    name).
 
-    ``cuts``: (start, end) of its sentences in the joined text; ``first``: the number of its first sentence.
+    ``cuts``: (start, end) of its sentences in the joined text; ``first``: the number of its first
+    sentence.
     """
 
     runs: list[Run]
@@ -51,7 +56,9 @@ class Title:
 
 @dataclass(slots=True)
 class Listing:
-    """``kind``: the element. A ``dl`` has terms and definitions in ``items``; ``terms`` says which are terms."""
+    """``kind``: the element. A ``dl`` has terms and definitions in ``items``; ``terms`` says which
+    are terms.
+    """
 
     kind: Literal["ul", "ol", "dl"]
     items: list[list["Block"]] = field(default_factory=list)
@@ -60,7 +67,9 @@ class Listing:
 
 @dataclass(slots=True)
 class Cell:
-    """Of a table. ``label``: plain words in place of blocks, of the same sentence as the next cell's first."""
+    """Of a table. ``label``: plain words in place of blocks, of the same sentence as the next
+    cell's first.
+    """
 
     blocks: list["Block"]
     header: bool = False
@@ -71,7 +80,9 @@ class Cell:
 
 @dataclass(slots=True)
 class Table:
-    """``caption``: paragraphs. An infobox has a label and a value a row; a value alone spans both columns."""
+    """``caption``: paragraphs. An infobox has a label and a value a row; a value alone spans both
+    columns.
+    """
 
     rows: list[list[Cell]]
     caption: list["Block"] = field(default_factory=list)

@@ -1,23 +1,48 @@
-"""llmpedia/analysis/audits/hops.py: which samples are told by hop, with the intervals that summaries hold."""
+"""llmpedia/analysis/audits/hops.py: which samples are told by hop, with the intervals that
+summaries hold.
+"""
 
 import pytest
-from tests.analysis.audits.test_tables import summary
 
 from llmpedia.analysis.audits.hops import hop_intervals, hops_part
+from tests.analysis.audits.test_tables import summary
 
 
 def by_hop(hop, tier="wikipedia", sample="hop", run="r", audit="a", precision=98.0):
-    row = summary(precision, 2.0, 20.0, 80.0, run=run, audit=audit, sample=sample, hop=hop, tier=tier, by="sample+hop+tier")
+    row = summary(
+        precision,
+        2.0,
+        20.0,
+        80.0,
+        run=run,
+        audit=audit,
+        sample=sample,
+        hop=hop,
+        tier=tier,
+        by="sample+hop+tier",
+    )
     shares = {name: row[name] for name in ("precision", "true", "false", "unverifiable")}
     spread = {f"{name}_sd": 0.1 for name in shares} | {f"{name}_n": 79 for name in shares}
-    bounds = {f"{name}_low": value - 0.01 for name, value in shares.items()} | {f"{n}_high": v + 0.01 for n, v in shares.items()}
+    bounds = {f"{name}_low": value - 0.01 for name, value in shares.items()} | {
+        f"{n}_high": v + 0.01 for n, v in shares.items()
+    }
     return {**row, **spread, **bounds, "coverage_low": 0.7, "coverage_high": 0.9}
 
 
 def test_shares_stand_beside_their_intervals_in_percent():
     (row,) = hop_intervals([by_hop(3)])
-    assert (row["hop"], row["coverage_pct"], row["coverage_low"], row["coverage_high"]) == (3, 80.0, 70.0, 90.0)
-    assert (row["precision_pct"], row["precision_low"], row["precision_high"], row["precision_n"]) == (98.0, 97.0, 99.0, 79)
+    assert (row["hop"], row["coverage_pct"], row["coverage_low"], row["coverage_high"]) == (
+        3,
+        80.0,
+        70.0,
+        90.0,
+    )
+    assert (row["precision_pct"], row["precision_low"], row["precision_high"], row["precision_n"]) == (
+        98.0,
+        97.0,
+        99.0,
+        79,
+    )
 
 
 def test_of_an_audit_with_a_sample_by_hop_the_random_one_is_not_told_by_hop():

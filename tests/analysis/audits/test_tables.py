@@ -1,25 +1,48 @@
-"""llmpedia/analysis/audits/tables.py: the paper's tables out of summary rows, by published numbers where there are some."""
+"""llmpedia/analysis/audits/tables.py: the paper's tables out of summary rows, by published numbers
+where there are some.
+"""
 
 import pytest
-from tests.audit.measures.test_verdicts import Audit
-from tests.audit.test_review import TABLE
 
 from llmpedia.analysis.audits.tables import Findings, audit_tables, entity_jaccard, percent
 from llmpedia.analysis.output.formats import write_tables
 from llmpedia.audit.measures.verdicts import audit_metrics
 from llmpedia.audit.review import agreement
+from tests.audit.measures.test_verdicts import Audit
+from tests.audit.test_review import TABLE
 
-# The paper's table 20: topic, model -> (precision, false, unverifiable, coverage) in percent for its three personas.
+# The paper's table 20: topic, model -> (precision, false, unverifiable, coverage) in percent for
+# its three personas.
 TABLE_20 = {
     ("Ancient Babylon", "GPT"): [(99.3, 0.6, 15.9, 67.0), (99.3, 0.4, 20.1, 75.0), (99.5, 0.4, 20.4, 71.0)],
-    ("Ancient Babylon", "DeepSeek"): [(98.8, 1.0, 20.0, 81.0), (97.8, 1.8, 20.4, 78.0), (95.3, 2.7, 33.5, 68.0)],
+    ("Ancient Babylon", "DeepSeek"): [
+        (98.8, 1.0, 20.0, 81.0),
+        (97.8, 1.8, 20.4, 78.0),
+        (95.3, 2.7, 33.5, 68.0),
+    ],
     ("Ancient Babylon", "Llama"): [(94.1, 3.1, 26.3, 81.0), (94.6, 2.5, 30.2, 68.0), (92.4, 3.2, 28.6, 90.0)],
     ("US Civil Rights", "GPT"): [(97.9, 1.9, 9.2, 84.0), (99.0, 1.0, 9.8, 79.0), (98.0, 1.5, 13.6, 72.0)],
-    ("US Civil Rights", "DeepSeek"): [(97.2, 2.1, 17.0, 87.0), (97.2, 2.4, 15.0, 80.0), (96.3, 2.3, 20.2, 82.0)],
+    ("US Civil Rights", "DeepSeek"): [
+        (97.2, 2.1, 17.0, 87.0),
+        (97.2, 2.4, 15.0, 80.0),
+        (96.3, 2.3, 20.2, 82.0),
+    ],
     ("US Civil Rights", "Llama"): [(95.1, 3.2, 25.1, 76.0), (97.3, 1.8, 20.8, 80.0), (97.1, 2.1, 20.6, 70.0)],
-    ("Dutch Colonization", "GPT"): [(99.3, 0.6, 19.4, 67.0), (98.9, 0.7, 27.9, 62.0), (98.2, 1.1, 22.1, 70.0)],
-    ("Dutch Colonization", "DeepSeek"): [(96.0, 2.3, 26.2, 73.0), (97.0, 2.1, 25.1, 73.0), (94.7, 2.5, 23.3, 65.0)],
-    ("Dutch Colonization", "Llama"): [(96.7, 2.3, 33.0, 57.0), (94.7, 2.4, 39.2, 71.0), (94.2, 3.0, 33.2, 54.0)],
+    ("Dutch Colonization", "GPT"): [
+        (99.3, 0.6, 19.4, 67.0),
+        (98.9, 0.7, 27.9, 62.0),
+        (98.2, 1.1, 22.1, 70.0),
+    ],
+    ("Dutch Colonization", "DeepSeek"): [
+        (96.0, 2.3, 26.2, 73.0),
+        (97.0, 2.1, 25.1, 73.0),
+        (94.7, 2.5, 23.3, 65.0),
+    ],
+    ("Dutch Colonization", "Llama"): [
+        (96.7, 2.3, 33.0, 57.0),
+        (94.7, 2.4, 39.2, 71.0),
+        (94.2, 3.0, 33.2, 54.0),
+    ],
 }
 # Its table 4, but for what the figures of table 20, rounded to a decimal, cannot give again.
 TABLE_04 = {
@@ -37,7 +60,15 @@ TABLE_04 = {
 
 def summary(precision=None, false=None, unverifiable=None, coverage=None, **columns):
     """A summary row of a random sample; shares given in percent."""
-    row = {"by": "sample+tier", "sample": "random", "hop": None, "tier": "wikipedia", "articles": 100, "found": 80, "claims": 900}
+    row = {
+        "by": "sample+tier",
+        "sample": "random",
+        "hop": None,
+        "tier": "wikipedia",
+        "articles": 100,
+        "found": 80,
+        "claims": 900,
+    }
     row |= {
         "extraction_failed": 1,
         "fetch_failed": 2,
@@ -94,7 +125,9 @@ def test_percent_has_one_decimal_and_keeps_null():
 
 def test_topics_are_means_over_personas():
     rows = made("table_04_topics", summaries=topics())
-    found = {(r["topic"], r["model"]): (r["prec_pct"], r["false_pct"], r["unv_pct"], r["wiki_pct"]) for r in rows}
+    found = {
+        (r["topic"], r["model"]): (r["prec_pct"], r["false_pct"], r["unv_pct"], r["wiki_pct"]) for r in rows
+    }
     assert found == TABLE_04
 
 
@@ -127,8 +160,15 @@ def test_entities_that_are_not_known_are_named():
 def test_personas_have_a_row_each():
     rows = made("table_20_personas", summaries=topics())
     assert len(rows) == 27
-    (row,) = [r for r in rows if (r["topic"], r["model"], r["persona"]) == ("Dutch Colonization", "Llama", "left_leaning")]
-    assert {k: row[k] for k in ("covered", "prec_pct", "false_pct", "unv_pct", "wiki_pct", "words", "not_adjudicated")} == {
+    (row,) = [
+        r
+        for r in rows
+        if (r["topic"], r["model"], r["persona"]) == ("Dutch Colonization", "Llama", "left_leaning")
+    ]
+    assert {
+        k: row[k]
+        for k in ("covered", "prec_pct", "false_pct", "unv_pct", "wiki_pct", "words", "not_adjudicated")
+    } == {
         "covered": 80,
         "prec_pct": 94.7,
         "false_pct": 2.4,
@@ -142,7 +182,11 @@ def test_personas_have_a_row_each():
 def test_two_audits_of_one_condition_are_not_mixed():
     rows = [*topics(), topics()[0]]
     assert len(made("table_20_personas", summaries=rows)) == 26
-    (reason,) = [why for what, why in reasons("table_20_personas", summaries=rows).items() if "persona = conservative" in what]
+    (reason,) = [
+        why
+        for what, why in reasons("table_20_personas", summaries=rows).items()
+        if "persona = conservative" in what
+    ]
     assert reason == "2 audits have these values; give one of them"
 
 
@@ -172,11 +216,17 @@ def compared():
         summary(98.5, 1.0, 10.4, 94.0, model="GPT", sample="titles"),
         summary(95.2, 2.0, 18.9, 94.0, model="Llama", sample="titles"),
     ]
-    return [*shared, summary(97.8, 1.0, 20.4, 72.4, model="GPT"), summary(94.1, 2.0, 33.5, 72.4, model="Llama")]
+    return [
+        *shared,
+        summary(97.8, 1.0, 20.4, 72.4, model="GPT"),
+        summary(94.1, 2.0, 33.5, 72.4, model="Llama"),
+    ]
 
 
 def lines(rows):
-    return {(r["part"], r["measure"]): {k: v for k, v in r.items() if k not in ("part", "measure")} for r in rows}
+    return {
+        (r["part"], r["measure"]): {k: v for k, v in r.items() if k not in ("part", "measure")} for r in rows
+    }
 
 
 def test_models_are_compared_on_shared_and_on_their_own_subjects():
@@ -207,7 +257,9 @@ def test_corpora_give_their_means():
 def test_one_model_is_no_comparison():
     rows = [r for r in compared() if r["model"] == "GPT"]
     assert made("table_05_models", summaries=rows) == []
-    assert reasons("table_05_models", summaries=rows)["table"] == "1 models have audits; a comparison needs two"
+    assert (
+        reasons("table_05_models", summaries=rows)["table"] == "1 models have audits; a comparison needs two"
+    )
 
 
 def test_audits_of_topics_are_no_rows_of_the_comparison():
@@ -262,7 +314,9 @@ def test_parts_of_the_hop_table_that_are_not_there_are_named():
 
 def test_a_sample_drawn_from_the_frontier_has_a_row_of_its_own():
     rows = made("table_06_hops", summaries=[summary(98.3, 0.6, 41.8, 71.8, sample="frontier", tier="web")])
-    assert [(r["bucket"], r["coverage_pct"], r["true_pct"]) for r in rows] == [("frontier sample", 71.8, 57.6)]
+    assert [(r["bucket"], r["coverage_pct"], r["true_pct"]) for r in rows] == [
+        ("frontier sample", 71.8, 57.6)
+    ]
 
 
 def trap():
@@ -271,12 +325,17 @@ def trap():
         ("LLMpedia", (98.6, 0.8, 13.3), (98.8, 0.7, 23.0)),
         ("Grokipedia", (97.3, 1.8, 19.1), (97.0, 1.7, 24.9)),
     ):
-        rows += [summary(*wiki, model=model, sample="titles"), summary(*web, model=model, sample="titles", tier="web")]
+        rows += [
+            summary(*wiki, model=model, sample="titles"),
+            summary(*web, model=model, sample="titles", tier="web"),
+        ]
     return rows
 
 
 def test_the_trap_compares_systems_in_both_tiers():
-    """Table 7; shares of claims as printed, so that true + false + unverifiable = 100 but for rounding."""
+    """Table 7; shares of claims as printed, so that true + false + unverifiable = 100 but for
+    rounding.
+    """
     found = lines(made("table_07_trap", summaries=trap()))
     assert found["wikipedia", "prec_pct"] == {"Grokipedia": 97.3, "LLMpedia": 98.6}
     assert found["web", "unv_pct"] == {"Grokipedia": 24.9, "LLMpedia": 23.0}
@@ -284,11 +343,22 @@ def test_the_trap_compares_systems_in_both_tiers():
 
 
 def test_the_trap_shows_what_was_not_adjudicated():
-    assert lines(made("table_07_trap", summaries=trap()))["web", "not_adjudicated"] == {"Grokipedia": 3, "LLMpedia": 3}
+    assert lines(made("table_07_trap", summaries=trap()))["web", "not_adjudicated"] == {
+        "Grokipedia": 3,
+        "LLMpedia": 3,
+    }
 
 
 def test_the_trap_shows_similarity_to_wikipedia():
-    alike = [{"model": "LLMpedia", "tfidf_cosine": 0.25649, "overlap_2": 0.09, "overlap_3": 0.0261, "semantic_cosine": None}]
+    alike = [
+        {
+            "model": "LLMpedia",
+            "tfidf_cosine": 0.25649,
+            "overlap_2": 0.09,
+            "overlap_3": 0.0261,
+            "semantic_cosine": None,
+        }
+    ]
     found = lines(made("table_07_trap", summaries=trap(), similarities=alike))
     assert found["similarity", "tfidf_cosine"] == {"Grokipedia": None, "LLMpedia": 0.256}
     assert found["similarity", "trigram_overlap"] == {"Grokipedia": None, "LLMpedia": 0.026}
@@ -296,7 +366,10 @@ def test_the_trap_shows_similarity_to_wikipedia():
 
 
 def test_a_trap_without_titles_is_missing():
-    assert reasons("table_07_trap", summaries=[summary(model="m")])["table"] == "no audit has a sample of given titles"
+    assert (
+        reasons("table_07_trap", summaries=[summary(model="m")])["table"]
+        == "no audit has a sample of given titles"
+    )
 
 
 def test_agreement_has_a_row_a_class_and_columns_a_tier():

@@ -1,9 +1,8 @@
 """A corpus as a whole: means and subject keys of table 5."""
 
-from tests.support.builders.runs import three_waves
-
 from llmpedia.analysis.common.corpus import corpus_means, subject_keys
 from llmpedia.entities.keys import canonical_key
+from tests.support.builders.runs import three_waves
 
 SIGNS = {"outline": 1, "sections_missing": -1, "sections_extra": 1}
 

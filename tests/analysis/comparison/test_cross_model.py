@@ -1,30 +1,38 @@
-"""Runs side by side: what they share, against counts by hand and the paper's; factuality and likeness over their audits."""
+"""Runs side by side: what they share, against counts by hand and the paper's; factuality and
+likeness over their audits.
+"""
 
 import json
 import time
 
 import pyarrow as pa
 import pytest
-from tests.support.builders.runs import Child, Corpus, Visit, make_config, one_line
-from tests.support.builders.systems import make_audit, make_system
 
 from llmpedia.analysis.common.corpus import corpus_means, subject_keys, written_subjects
+from llmpedia.analysis.common.systems import run_names
 from llmpedia.analysis.comparison.cross_model import Overlap, cross_model_part, drawn, jaccard, linked_keys
 from llmpedia.analysis.comparison.cross_model_figures import cross_model_figures
 from llmpedia.analysis.output.drawing import write_figures
 from llmpedia.analysis.output.formats import write_tables
-from llmpedia.analysis.common.systems import run_names
 from llmpedia.errors import InputError
 from llmpedia.store.run_folder import RunFolder
+from tests.support.builders.runs import Child, Corpus, Visit, make_config, one_line
+from tests.support.builders.systems import make_audit, make_system
 
 
 def overlap_of(**keys):
-    return Overlap.of({name: pa.chunked_array([pa.array(sorted(own), pa.string())]) for name, own in keys.items()})
+    return Overlap.of(
+        {name: pa.chunked_array([pa.array(sorted(own), pa.string())]) for name, own in keys.items()}
+    )
 
 
 def lines(rows, part=None):
     """Measure -> values of the lines of a wide table."""
-    return {r["measure"]: {k: v for k, v in r.items() if k not in ("part", "measure")} for r in rows if part in (None, r["part"])}
+    return {
+        r["measure"]: {k: v for k, v in r.items() if k not in ("part", "measure")}
+        for r in rows
+        if part in (None, r["part"])
+    }
 
 
 def test_overlap_by_hand():
@@ -45,7 +53,13 @@ def test_overlap_by_hand():
 def test_of_more_than_three_runs_all_are_told_besides_pairs_and_triples():
     overlap = overlap_of(a={"x"}, b={"x"}, c={"x"}, d={"x", "y"}, e={"x"})
     sizes = [row["of"] for row in overlap.rows()]
-    assert (sizes.count(1), sizes.count(2), sizes.count(3), sizes.count(4), sizes.count(5)) == (5, 10, 10, 0, 1)
+    assert (sizes.count(1), sizes.count(2), sizes.count(3), sizes.count(4), sizes.count(5)) == (
+        5,
+        10,
+        10,
+        0,
+        1,
+    )
     assert overlap.rows()[-1]["union"] == 2
 
 
@@ -54,10 +68,16 @@ def test_runs_without_subjects_have_no_jaccard():
 
 
 def published():
-    """Three sets of 120,000 with the paper's union and intersection, and pairs that share alike (table 5, figures 32 and 33)."""
-    pairs, triple, size = (12_891, 12_891, 12_890), 20_417, 120_000
+    """Three sets of 120,000 with the paper's union and intersection, and pairs that share alike
+    (table 5, figures 32 and 33).
+    """
+    pairs = (12_891, 12_891, 12_890)
+    triple = 20_417
+    size = 120_000
     core = [f"all{n}" for n in range(triple)]
-    ab, ac, bc = ([f"{name}{n}" for n in range(count)] for name, count in zip(("ab", "ac", "bc"), pairs, strict=True))
+    ab, ac, bc = (
+        [f"{name}{n}" for n in range(count)] for name, count in zip(("ab", "ac", "bc"), pairs, strict=True)
+    )
     own = {"a": [core, ab, ac], "b": [core, ab, bc], "c": [core, ac, bc]}
     filled = {}
     for name, parts in own.items():
@@ -67,7 +87,9 @@ def published():
 
 
 def test_published_overlap_in_no_time():
-    """20,417 of 280,494 subjects are 7.3%, and with 120,000 a model pairs must then lie within 0.15 to 0.17."""
+    """20,417 of 280,494 subjects are 7.3%, and with 120,000 a model pairs must then lie within 0.15
+    to 0.17.
+    """
     assert round(100 * jaccard(20_417, 280_494), 1) == 7.3
     keys = published()
     started = time.perf_counter()
@@ -87,16 +109,22 @@ def test_a_draw_depends_neither_on_order_nor_on_the_others():
 
 
 def walked(folder, name, children, extra=()):
-    """A walk from one seed whose article links the children, who have articles with ``extra`` links."""
+    """A walk from one seed whose article links the children, who have articles with ``extra``
+    links.
+    """
     corpus = Corpus(folder / name, make_config(engine={"model": name})).seed("Root")
     corpus.walk(Visit("Root", [Child(c) for c in children]))
-    known = {name: Child(name, "known", name) if name in children else Child(name, "ner_rejected") for name in extra}
+    known = {
+        name: Child(name, "known", name) if name in children else Child(name, "ner_rejected")
+        for name in extra
+    }
     corpus.walk(*(Visit(c, [child for name, child in known.items() if name != c]) for c in children))
     return RunFolder.open(str(folder / name))
 
 
 def test_runs_are_compared_by_the_keys_they_have_stored(tmp_path):
-    one, two = walked(tmp_path, "one", ["U.S.", "Ada", "Bob"]), walked(tmp_path, "two", ["US", "ada!", "Eve"])
+    one = walked(tmp_path, "one", ["U.S.", "Ada", "Bob"])
+    two = walked(tmp_path, "two", ["US", "ada!", "Eve"])
     assert subject_keys(one) == {"root", "us", "ada", "bob"}
     part = cross_model_part([one, two], [])
     told = lines(part.tables["table_05_models"])
@@ -123,11 +151,21 @@ def test_an_article_of_no_entity_is_told(tmp_path):
 
 
 def test_entity_overlap_by_hand(tmp_path):
-    """Root links A, B, C here and A, B, D there: 2 of 4. A links C here and nothing there: 0 of 1; B links nothing at all."""
+    """Root links A, B, C here and A, B, D there: 2 of 4. A links C here and nothing there: 0 of 1;
+    B links nothing at all.
+    """
     one = make_system(tmp_path, "one", {"Root": "[[A]] [[B|b]] [[c]] [[root]]", "A": "[[C]]", "B": "Text."})
-    two = make_system(tmp_path, "two", {"root": "[[a]] [[B]] [[D]]", "a": "Text.", "b": "Text.", "E": "[[F]]"})
+    two = make_system(
+        tmp_path, "two", {"root": "[[a]] [[B]] [[D]]", "a": "Text.", "b": "Text.", "E": "[[F]]"}
+    )
     (row,) = cross_model_part([one, two], []).tables["entity_overlap"]
-    assert (row["run"], row["other"], row["subjects"], row["without_links"], row["jaccard_n"]) == ("one", "two", 3, 1, 2)
+    assert (row["run"], row["other"], row["subjects"], row["without_links"], row["jaccard_n"]) == (
+        "one",
+        "two",
+        3,
+        1,
+        2,
+    )
     assert row["jaccard"] == pytest.approx(0.25)
 
 
@@ -159,7 +197,8 @@ def test_shared_subjects_are_a_file_of_titles(tmp_path):
     from llmpedia.audit.sampling import read_titles
 
     texts = {"AC/DC": "x", 'Say "Foo", Bar': "x", "C#": "x", "Own": "x"}
-    one, two = make_system(tmp_path, "one", texts), make_system(tmp_path, "two", dict.fromkeys(list(texts)[:3], "y"))
+    one = make_system(tmp_path, "one", texts)
+    two = make_system(tmp_path, "two", dict.fromkeys(list(texts)[:3], "y"))
     part = cross_model_part([one, two], [])
     write_tables({"shared_subjects": part.tables["shared_subjects"]}, tmp_path)
     assert read_titles(str(tmp_path / "shared_subjects.csv")) == subject_keys(two)
@@ -170,7 +209,11 @@ WIKIPEDIA = {"A": "It is big. It is old.", "B": "It is big.", "C": "It is new."}
 
 def audited(folder):
     """Two systems; shared titles A, B and D, of which only the first has D."""
-    one = make_system(folder, "one", {"A": "It is big. It is odd.", "B": "It is big.", "C": "It is new.", "D": "It is dark."})
+    one = make_system(
+        folder,
+        "one",
+        {"A": "It is big. It is odd.", "B": "It is big.", "C": "It is new.", "D": "It is dark."},
+    )
     two = make_system(folder, "two", {"A": "It is big.", "B": "It is small.", "C": "It is lost."})
     audits = [make_audit(run, WIKIPEDIA, titles=["A", "B", "D"], random=3) for run in (one, two)]
     return [one, two], audits
@@ -195,8 +238,13 @@ def test_similarity_is_fitted_on_all_runs_together(tmp_path):
     """The same article is as like Wikipedia in one run as in the other, whatever else either has."""
     same = "The moon is far and round and cold."
     one = make_system(tmp_path, "one", {"A": same, "B": "Water boils at sea level when it is hot."})
-    two = make_system(tmp_path, "two", {"A": same, "B": "Far moons are round, far stars are round, all is far."})
-    wikipedia = {"A": "The moon is near and bright and cold.", "B": "Water is wet, and far from the moon it is cold."}
+    two = make_system(
+        tmp_path, "two", {"A": same, "B": "Far moons are round, far stars are round, all is far."}
+    )
+    wikipedia = {
+        "A": "The moon is near and bright and cold.",
+        "B": "Water is wet, and far from the moon it is cold.",
+    }
     audits = [make_audit(run, wikipedia, titles=["A"], name="a") for run in (one, two)]
     for run in (one, two):
         make_audit(run, wikipedia, random=2, name="b")
@@ -255,7 +303,9 @@ def test_everything_can_be_written_and_is_the_same_again(tmp_path):
     for name in ("one", "two"):
         part = cross_model_part(runs, audits)
         figures = write_figures(part.figures, tmp_path / "out" / name)
-        made.append({p.name: p.read_bytes() for p in [*figures, *write_tables(part.tables, tmp_path / "out" / name)]})
+        made.append(
+            {p.name: p.read_bytes() for p in [*figures, *write_tables(part.tables, tmp_path / "out" / name)]}
+        )
         assert set(part.titles) == set(part.tables)
         assert {f for fs in part.figures_of.values() for f in fs} == {"figure_34_entities", *part.figures}
     assert made[0] == made[1]
@@ -270,7 +320,9 @@ def test_runs_of_one_name_are_told_apart_by_the_folder_above():
     assert run_names(["/x/demo"]) == ["demo"]
 
 
-@pytest.mark.parametrize(("value", "subjects", "told"), [(0.0, 1, "over 1 shared subject"), (0.9, 2, "over 2 shared subjects")])
+@pytest.mark.parametrize(
+    ("value", "subjects", "told"), [(0.0, 1, "over 1 shared subject"), (0.9, 2, "over 2 shared subjects")]
+)
 def test_squares_are_on_a_scale_from_0_to_1_and_none_is_white(value, subjects, told):
     rows = [{"run": "a", "other": "b", "jaccard": value, "subjects": subjects}]
     axes = cross_model_figures({"entity_overlap": rows})["figure_34_entities"].axes[0]

@@ -1,9 +1,11 @@
-"""llmpedia/analysis/funnel/tables.py against the paper's appendix H: rates from counts, by the functions that make the tables."""
+"""llmpedia/analysis/funnel/tables.py against the paper's appendix H: rates from counts, by the
+functions that make the tables.
+"""
 
 import pytest
 
-from llmpedia.analysis.funnel.tables import absorption_row, coverage_row, funnel_row, queue_row, survival_row
 from llmpedia.analysis.funnel.counts import Funnel
+from llmpedia.analysis.funnel.tables import absorption_row, coverage_row, funnel_row, queue_row, survival_row
 
 # Table 3: articles, raw links, pre-NER, after canonical, NER and similarity, inserted.
 COUNTS = {
@@ -22,8 +24,21 @@ SIMILARITY = {"GPT-5-mini": (67.75, 64.7), "DeepSeek": (89.30, 87.5), "Llama": (
 # Table 16: total, expanded, terminal share; table 17: the same of a hop.
 COVERAGE = [(1_063_949, 174_100, 83.6), (396_091, 35_441, 91.1), (498_226, 52_557, 89.5)]
 BY_HOP = [
-    *[(1, 1, 0.0), (58, 58, 0.0), (2_344, 2_344, 0.0), (40_923, 40_923, 0.0), (321_319, 89_836, 72.0), (507_940, 40_938, 91.9)],
-    *[(191_364, 0, 100.0), (1_133, 1_133, 0.0), (23_572, 23_552, 0.1), (276_033, 10_719, 96.1), (95_316, 0, 100.0)],
+    *[
+        (1, 1, 0.0),
+        (58, 58, 0.0),
+        (2_344, 2_344, 0.0),
+        (40_923, 40_923, 0.0),
+        (321_319, 89_836, 72.0),
+        (507_940, 40_938, 91.9),
+    ],
+    *[
+        (191_364, 0, 100.0),
+        (1_133, 1_133, 0.0),
+        (23_572, 23_552, 0.1),
+        (276_033, 10_719, 96.1),
+        (95_316, 0, 100.0),
+    ],
     *[(2_378, 2_378, 0.0), (48_148, 46_931, 2.5), (431_133, 3_183, 99.3), (16_502, 0, 100.0)],
 ]
 
@@ -57,14 +72,16 @@ def test_terminal_shares_of_tables_16_and_17(total, expanded, terminal):
 
 
 @pytest.mark.parametrize(
-    ("entities", "aliases", "mean"), [(108_030, 527_469, 4.88), (14_591, 35_558, 2.44), (26_258, 101_548, 3.87)]
+    ("entities", "aliases", "mean"),
+    [(108_030, 527_469, 4.88), (14_591, 35_558, 2.44), (26_258, 101_548, 3.87)],
 )
 def test_aliases_an_entity_of_table_18(entities, aliases, mean):
     assert absorption_row("m", entities, aliases)["aliases_per_entity"] == mean
 
 
 @pytest.mark.parametrize(
-    ("accepted", "inserted", "loss"), [(1_088_968, 1_063_923, 2.3), (396_254, 395_336, 0.2), (499_245, 497_792, 0.3)]
+    ("accepted", "inserted", "loss"),
+    [(1_088_968, 1_063_923, 2.3), (396_254, 395_336, 0.2), (499_245, 497_792, 0.3)],
 )
 def test_losses_of_table_19(accepted, inserted, loss):
     assert printed(queue_row("m", accepted, inserted)["loss_pct"], loss)

@@ -5,22 +5,35 @@ from xml.etree import ElementTree
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
-from tests.support.builders.runs import Child, Corpus, Visit, one_line
 
+from llmpedia.analysis.common.systems import systems_of
+from llmpedia.analysis.funnel.tables import funnel_part, funnel_tables
 from llmpedia.analysis.output.drawing import grouped_bars, write_figures
 from llmpedia.analysis.output.formats import as_text as render
 from llmpedia.analysis.output.formats import write_tables
-from llmpedia.analysis.funnel.tables import funnel_part, funnel_tables
-from llmpedia.analysis.common.systems import systems_of
 from llmpedia.errors import InputError
+from tests.support.builders.runs import Child, Corpus, Visit, one_line
 
 
 @pytest.fixture
 def corpus(tmp_path):
     """Root's 12 candidates meet most fates; Left names 4; Right errs; Deep is a duplicate's parent."""
     corpus = Corpus(tmp_path / "runs" / "mine").seed("Root")
-    drops = ["self_or_loop", "low_link_score", "ner_rejected", "ner_rejected", "ner_low_confidence", "ner_omitted", "stage_error"]
-    first = [Child("Left"), Child("Right"), Child("Deep"), *(Child(f"D{n}", fate) for n, fate in enumerate(drops))]
+    drops = [
+        "self_or_loop",
+        "low_link_score",
+        "ner_rejected",
+        "ner_rejected",
+        "ner_low_confidence",
+        "ner_omitted",
+        "stage_error",
+    ]
+    first = [
+        Child("Left"),
+        Child("Right"),
+        Child("Deep"),
+        *(Child(f"D{n}", fate) for n, fate in enumerate(drops)),
+    ]
     first += [Child("Lft", "duplicate", "Left"), Child("Rght", "arbitration_failed")]
     corpus.walk(Visit("Root", first))
     second = [Child("Root", "known", "Root"), Child("Lft!", "known", "Left", asked=True), Child("Leaf")]
@@ -50,7 +63,10 @@ def test_the_funnel_counts_what_is_left_after_each_stage(tables):
 
 def test_survival_is_in_percent_of_the_stage_before(tables):
     (row,) = tables["table_15_survival"]
-    found = {k: row[k] for k in ("canonical_survival_pct", "ner_survival_pct", "similarity_survival_pct", "known_after_ner")}
+    found = {
+        k: row[k]
+        for k in ("canonical_survival_pct", "ner_survival_pct", "similarity_survival_pct", "known_after_ner")
+    }
     assert found == {
         "canonical_survival_pct": 92.86,
         "ner_survival_pct": 61.54,
@@ -73,12 +89,19 @@ def test_coverage_counts_written_errored_and_expanded(tables):
 
 def test_coverage_is_told_by_hop(tables):
     rows = tables["table_17_coverage_by_hop"]
-    found = [(r["hop"], r["entities"], r["with_article"], r["errored"], r["expanded"], r["terminal"]) for r in rows]
+    found = [
+        (r["hop"], r["entities"], r["with_article"], r["errored"], r["expanded"], r["terminal"]) for r in rows
+    ]
     assert found == [(0, 1, 1, 0, 1, 0), (1, 3, 1, 1, 1, 2), (2, 1, 0, 0, 0, 1)]
 
 
 def test_fates_are_told_by_the_hop_of_the_child(tables):
-    found = {(r["hop"], fate): n for r in tables["fates_by_hop"] for fate, n in r.items() if fate not in ("run", "hop") and n}
+    found = {
+        (r["hop"], fate): n
+        for r in tables["fates_by_hop"]
+        for fate, n in r.items()
+        if fate not in ("run", "hop") and n
+    }
     assert found[1, "queued"] == 3
     assert found[1, "ner_rejected"] == 2
     assert found[2, "known"] == 2
@@ -105,7 +128,9 @@ def test_seeds_are_no_part_of_the_funnel(tmp_path):
 
 @pytest.fixture
 def capped(tmp_path):
-    """Root ended at the subject cap, before NER for one child and after it for another, and was expanded anew."""
+    """Root ended at the subject cap, before NER for one child and after it for another, and was
+    expanded anew.
+    """
     corpus = Corpus(tmp_path / "run").seed("Root")
     first = [Child("A"), Child("B", "subject_cap"), Child("C", "subject_cap", asked=True)]
     return corpus.walk(Visit("Root", first))
@@ -113,7 +138,12 @@ def capped(tmp_path):
 
 def test_a_candidate_capped_before_ner_does_not_count_as_its_loss(capped):
     (row,) = funnel_tables([capped.run])["table_15_survival"]
-    assert (row["after_canonical_dedup"], row["capped_before_ner"], row["after_ner"], row["ner_survival_pct"]) == (3, 1, 2, 100.0)
+    assert (
+        row["after_canonical_dedup"],
+        row["capped_before_ner"],
+        row["after_ner"],
+        row["ner_survival_pct"],
+    ) == (3, 1, 2, 100.0)
 
 
 def test_a_cap_after_acceptance_is_the_loss_at_the_queue(capped):
@@ -123,19 +153,35 @@ def test_a_cap_after_acceptance_is_the_loss_at_the_queue(capped):
 
 
 def test_a_subject_expanded_anew_loses_no_child_of_its_first_visit(capped):
-    """The second visit finds A known, which the first one had queued: A would be missing from the funnel."""
-    capped.walk(Visit("Root", [Child("A", "known", "A"), Child("B"), Child("C", "ner_rejected")], visit="expand"))
+    """The second visit finds A known, which the first one had queued: A would be missing from the
+    funnel.
+    """
+    capped.walk(
+        Visit("Root", [Child("A", "known", "A"), Child("B"), Child("C", "ner_rejected")], visit="expand")
+    )
     tables = funnel_tables([capped.run])
     (row,) = tables["table_03_funnel"]
-    assert (row["pre_ner_input"], row["after_canonical_dedup"], row["after_ner"], row["queue_inserted_children"]) == (3, 3, 2, 2)
+    assert (
+        row["pre_ner_input"],
+        row["after_canonical_dedup"],
+        row["after_ner"],
+        row["queue_inserted_children"],
+    ) == (3, 3, 2, 2)
     assert tables["table_16_coverage"][0]["entities"] == 1 + row["queue_inserted_children"]
-    assert (tables["table_16_coverage"][0]["with_article"], tables["table_16_coverage"][0]["expanded_out"]) == (1, 1)
+    assert (
+        tables["table_16_coverage"][0]["with_article"],
+        tables["table_16_coverage"][0]["expanded_out"],
+    ) == (1, 1)
     assert [(r["overall_pct"], r["overall_n"]) for r in tables["survival_by_hop"]] == [(66.67, 1)]
 
 
 def test_a_link_that_caps_ended_at_every_visit_ends_at_the_last_one(capped):
     capped.walk(
-        Visit("Root", [Child("A", "known", "A"), Child("B", "subject_cap", asked=True), Child("C", "depth_cap")], visit="expand")
+        Visit(
+            "Root",
+            [Child("A", "known", "A"), Child("B", "subject_cap", asked=True), Child("C", "depth_cap")],
+            visit="expand",
+        )
     )
     (row,) = funnel_tables([capped.run])["fates_by_hop"]
     assert {name: n for name, n in row.items() if n and name not in ("run", "hop")} == {
@@ -171,7 +217,9 @@ def test_a_name_with_a_bar_does_not_break_a_markdown_table(tmp_path):
     assert (tmp_path / "t.md").read_text().splitlines()[2] == "| a\\|b | 1 |"
 
 
-@pytest.mark.parametrize("rows", [[], [{"run": "r", "n": None}], [{"run": "r", "n": 12345}, {"run": "s", "n": 1}]], ids=len)
+@pytest.mark.parametrize(
+    "rows", [[], [{"run": "r", "n": None}], [{"run": "r", "n": 12345}, {"run": "s", "n": 1}]], ids=len
+)
 def test_a_table_is_rendered_with_its_name_and_every_cell(rows):
     text = render("table", rows)
     cells = ["12,345" if v == 12345 else "-" if v is None else str(v) for r in rows for v in r.values()]
@@ -179,16 +227,27 @@ def test_a_table_is_rendered_with_its_name_and_every_cell(rows):
 
 
 def test_survival_by_hop_is_the_mean_over_expanded_subjects_with_its_sigma(tmp_path):
-    """Left keeps 1 of 2 and Right 1 of 1: mean 75, sigma sqrt(0.125); Capped is not expanded, and its candidates count alone."""
+    """Left keeps 1 of 2 and Right 1 of 1: mean 75, sigma sqrt(0.125); Capped is not expanded, and
+    its candidates count alone.
+    """
     corpus = Corpus(tmp_path / "run").seed("Root")
     corpus.walk(Visit("Root", [Child("Left"), Child("Right"), Child("Capped"), Child("Silent")]))
     left = Visit("Left", [Child("A"), Child("x", "ner_rejected")])
     capped = Visit("Capped", [Child("B", "depth_cap"), Child("C", "known", "Left")])
     corpus.walk(left, Visit("Right", [Child("D")]), capped, Visit("Silent", []))
     root, below = funnel_tables([corpus.run])["survival_by_hop"]
-    assert (root["parent_hop"], root["overall_pct"], root["overall_sd"], root["overall_n"]) == (0, 100.0, None, 1)
+    assert (root["parent_hop"], root["overall_pct"], root["overall_sd"], root["overall_n"]) == (
+        0,
+        100.0,
+        None,
+        1,
+    )
     assert (below["subjects"], below["pre_ner"], below["queued"]) == (3, 5, 2)
-    assert (below["overall_pct"], below["overall_sd"], below["overall_n"]) == (75.0, 35.36, 2)  # Silent defines no share
+    assert (below["overall_pct"], below["overall_sd"], below["overall_n"]) == (
+        75.0,
+        35.36,
+        2,
+    )  # Silent defines no share
     assert (below["canonical_pct"], below["ner_pct"], below["similarity_pct"]) == (100.0, 75.0, 100.0)
 
 
@@ -213,7 +272,10 @@ def test_fates_of_a_hop_add_up_to_100(tables):
         41.67,
         16.67,
     )
-    assert (second["known_pct"], second["similarity_rejected_pct"]) == (25.0, 50.0)  # known late is found by similarity's screen
+    assert (second["known_pct"], second["similarity_rejected_pct"]) == (
+        25.0,
+        50.0,
+    )  # known late is found by similarity's screen
     for row in (first, second):
         assert sum(v for k, v in row.items() if k.endswith("_pct")) == pytest.approx(100, abs=0.05)
 
@@ -238,7 +300,12 @@ def test_figures_are_one_of_all_runs_and_a_set_for_each(corpus, capped):
         *["06_counts", "07_survival", "08_candidates_by_hop", "09_inserted_by_hop", "10_overall_survival"]
     ]
     assert {n[:2] for n in numbers if n.endswith("_mine")} == {"11", "12", "13", "14", "15", "16", "17"}
-    assert {n[:2] for n in numbers if n.endswith("_run")} == {"11", "14", "15", "16"}  # it rejected nothing, absorbed nothing
+    assert {n[:2] for n in numbers if n.endswith("_run")} == {
+        "11",
+        "14",
+        "15",
+        "16",
+    }  # it rejected nothing, absorbed nothing
     assert sorted(f for names in part.figures_of.values() for f in names) == sorted(part.figures)
 
 
@@ -251,7 +318,9 @@ def test_bars_and_lines_of_runs_differ_without_colour(corpus, capped):
 
 
 def test_a_band_that_is_not_known_is_not_drawn_as_all(tmp_path):
-    corpus = Corpus(tmp_path / "run").seed("Root").walk(Visit("Root", [Child("A"), Child("b", "ner_rejected")]))
+    corpus = (
+        Corpus(tmp_path / "run").seed("Root").walk(Visit("Root", [Child("A"), Child("b", "ner_rejected")]))
+    )
     (axes, *_) = funnel_part(systems_of([corpus.run], [])).figures["figure_14_survival_by_hop_run"].axes
     drawn = [path.vertices for path in axes.collections[0].get_paths()]
     assert all(len(vertices) == 0 or not (vertices[:, 1] == 0).any() for vertices in drawn)
@@ -263,14 +332,21 @@ def _legend_of(figure):
 
 def test_no_run_is_left_out_of_a_legend(tmp_path):
     """matplotlib leaves out labels that begin with an underscore."""
-    runs = [Corpus(tmp_path / name).seed("Root").walk(Visit("Root", [Child("A")])).run for name in ("_mine", "other")]
+    runs = [
+        Corpus(tmp_path / name).seed("Root").walk(Visit("Root", [Child("A")])).run
+        for name in ("_mine", "other")
+    ]
     figures = funnel_part(systems_of(runs, [])).figures
-    assert [_legend_of(figures[name]) for name in ("figure_06_counts", "figure_08_candidates_by_hop")] == [["_mine", "other"]] * 2
+    assert [_legend_of(figures[name]) for name in ("figure_06_counts", "figure_08_candidates_by_hop")] == [
+        ["_mine", "other"]
+    ] * 2
 
 
 def test_long_names_leave_room_for_what_is_drawn(tmp_path):
     """Four columns of them were wider than the figure, and its axes were squeezed to nothing."""
-    runs = [Corpus(tmp_path / f"us-civil-rights-model-{n}-scientific_neutral").seed("Root").run for n in range(8)]
+    runs = [
+        Corpus(tmp_path / f"us-civil-rights-model-{n}-scientific_neutral").seed("Root").run for n in range(8)
+    ]
     figure = funnel_part(systems_of(runs, [])).figures["figure_06_counts"]
     figure.canvas.draw()
     width, height = figure.get_size_inches()
@@ -288,7 +364,9 @@ def test_two_runs_never_share_a_file(tmp_path):
 
 def test_runs_beyond_the_eighth_are_told_to_be_in_no_figure(tmp_path):
     runs = [Corpus(tmp_path / f"r{n}").seed("Root").run for n in range(9)]
-    (row,) = [row for row in funnel_part(systems_of(runs, [])).missing if row["what"] == "figures: 1 more runs"]
+    (row,) = [
+        row for row in funnel_part(systems_of(runs, [])).missing if row["what"] == "figures: 1 more runs"
+    ]
     assert row["command"] == f"llmpedia report {runs[8].uri} --out OTHER_DIR"
 
 

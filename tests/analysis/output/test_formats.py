@@ -1,4 +1,6 @@
-"""llmpedia/analysis/output/formats.py: the same rows in every form, nulls and hostile text among them."""
+"""llmpedia/analysis/output/formats.py: the same rows in every form, nulls and hostile text among
+them.
+"""
 
 import csv
 import json
@@ -6,11 +8,25 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from llmpedia.analysis.output.formats import as_latex, as_markdown, as_text, columns_of, write_table, write_tables
+from llmpedia.analysis.output.formats import (
+    as_latex,
+    as_markdown,
+    as_text,
+    columns_of,
+    write_table,
+    write_tables,
+)
 from llmpedia.errors import InputError
 
 ROWS = [
-    {"subject_id": 12345, "name": "A & B", "n": 1234, "share": 0.123456, "strata": ["random", "hop"], "ok": True},
+    {
+        "subject_id": 12345,
+        "name": "A & B",
+        "n": 1234,
+        "share": 0.123456,
+        "strata": ["random", "hop"],
+        "ok": True,
+    },
     {"subject_id": 2, "name": None, "n": None, "share": None, "strata": [], "ok": False},
 ]
 
@@ -119,7 +135,10 @@ def test_latex_escapes_column_names():
 
 
 def test_text_stands_in_columns():
-    assert as_text("t", [{"a": 1, "bb": "x"}, {"a": 1000, "bb": None}]) == "t\n  a      bb\n  1      x\n  1,000  -\n"
+    assert (
+        as_text("t", [{"a": 1, "bb": "x"}, {"a": 1000, "bb": None}])
+        == "t\n  a      bb\n  1      x\n  1,000  -\n"
+    )
 
 
 def test_a_single_row_stands_upright():

@@ -1,10 +1,21 @@
-"""llmpedia/analysis/personas/framing.py: preparation of texts (section M.1), tokens, hits; counted by hand."""
+"""llmpedia/analysis/personas/framing.py: preparation of texts (section M.1), tokens, hits; counted
+by hand.
+"""
 
 import random
 
 import pytest
 
-from llmpedia.analysis.personas.framing import UNIT, Words, load_lexicons, prose, rate_of, shown_rate, stripped, tokens_of
+from llmpedia.analysis.personas.framing import (
+    UNIT,
+    Words,
+    load_lexicons,
+    prose,
+    rate_of,
+    shown_rate,
+    stripped,
+    tokens_of,
+)
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +110,9 @@ def test_single_words_are_whole_tokens():
 
 
 def test_rates_by_hand(lexicons):
-    """20 tokens, so a hit is 50 per 1,000; "marginalized" and "tradition" count in each dimension that lists them."""
+    """20 tokens, so a hit is 50 per 1,000; "marginalized" and "tradition" count in each dimension
+    that lists them.
+    """
     text = "The marginalized kept [[custom|tradition]]; self-determination and resistance rose. " + "x " * 11
     assert len(Words.of(text).tokens) == 20
     assert rates(text, lexicons) == {

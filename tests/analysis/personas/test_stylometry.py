@@ -3,7 +3,16 @@
 import pytest
 
 from llmpedia.analysis.personas.framing import Words, load_lexicons, tokens_of
-from llmpedia.analysis.personas.stylometry import Style, StyleWords, cosine, jaccard, load_style_words, mean, sentence_length, style_row
+from llmpedia.analysis.personas.stylometry import (
+    Style,
+    StyleWords,
+    cosine,
+    jaccard,
+    load_style_words,
+    mean,
+    sentence_length,
+    style_row,
+)
 
 LISTS = StyleWords(("the", "of", "a"), ("good",), ("bad",))
 
@@ -31,14 +40,16 @@ def test_outlines_are_sets_of_section_headings():
 
 def test_grams_by_hand():
     """a b c a b, a b d: {a b c} and {a b d}; {ab bc ca} and {ab bd}; {abc bca cab} and {abd}."""
-    a, b = style("a b c a b"), style("a b d")
+    a = style("a b c a b")
+    b = style("a b d")
     assert [jaccard(x, y) for x, y in zip(a.grams, b.grams, strict=True)] == [2 / 4, 1 / 4, 0.0]
     assert jaccard(style("a b").grams[2], style("c").grams[2]) is None
 
 
 def test_the_cosine_by_hand():
     """the, of, a: (2, 1, 0) and (1, 1, 1) give 3 / sqrt(5 * 3)."""
-    a, b = style("the king of the hill"), style("the house of a man")
+    a = style("the king of the hill")
+    b = style("the house of a man")
     assert (a.function, b.function) == ((2, 1, 0), (1, 1, 1))
     assert cosine(a.function, b.function) == pytest.approx(3 / 15**0.5, abs=1e-15)
     assert cosine((2, 1, 0), (4, 2, 0)) == 1.0
@@ -47,7 +58,12 @@ def test_the_cosine_by_hand():
 
 def test_sentences_are_measured_in_tokens():
     """4 and 2 tokens; Dr. ends no sentence, a heading is none."""
-    assert sentence_length("{{Infobox|a. B. C.}}Dr. King came [[Memphis|home]].\n== A long heading here ==\nHe spoke.") == 3.0
+    assert (
+        sentence_length(
+            "{{Infobox|a. B. C.}}Dr. King came [[Memphis|home]].\n== A long heading here ==\nHe spoke."
+        )
+        == 3.0
+    )
     assert sentence_length("== Only ==") is None
 
 

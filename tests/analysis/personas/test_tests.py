@@ -1,4 +1,6 @@
-"""llmpedia/analysis/{personas,persona_tables,persona_figures}.py: tests by hand, planted effects, the paper's tables."""
+"""llmpedia/analysis/{personas,persona_tables,persona_figures}.py: tests by hand, planted effects,
+the paper's tables.
+"""
 
 import json
 import random
@@ -9,23 +11,28 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.support.builders.personas import MODELS, PERSONAS, PRIMARY, grid, persona_run
 from scipy import stats
 
-from llmpedia.analysis.personas.framing import Words, load_lexicons
 from llmpedia.analysis.output.page import write_report
+from llmpedia.analysis.personas.framing import Words, load_lexicons
 from llmpedia.analysis.personas.tables import personas_part
 from llmpedia.analysis.personas.tests import correct, framing_tests, grouped, sampled, signed_rank
 from llmpedia.store.run_folder import RunFolder
+from tests.support.builders.personas import MODELS, PERSONAS, PRIMARY, grid, persona_run
 
 CONSERVATIVE, LEFT, NEUTRAL = PERSONAS
 FILLER = "river stone table window paper metal garden-path number letter basket".split()
-PLANTED = {LEFT: ["solidarity", "feminist", "redistribution"], CONSERVATIVE: ["liberty", "discipline", "religion"]}
+PLANTED = {
+    LEFT: ["solidarity", "feminist", "redistribution"],
+    CONSERVATIVE: ["liberty", "discipline", "religion"],
+}
 """Words of left_progressive alone and of right_conservative alone."""
 
 
 def prose_of(model, topic, persona, subject, planted):
-    """200 tokens; under the null, words of all dimensions come from the subject's own die, whatever the persona."""
+    """200 tokens; under the null, words of all dimensions come from the subject's own die, whatever
+    the persona.
+    """
     rng = random.Random(f"{model} {topic} {persona} {subject}")
     every = [w for d in load_lexicons().dimensions for w in d.words if "-" not in w]
     words = rng.choices(FILLER, k=180) + rng.choices(every, k=20 - rng.randrange(6))
@@ -53,14 +60,22 @@ def test_six_differences_to_one_side_by_hand():
 
 
 def test_rank_biserial_by_hand():
-    """Ranks 1 to 5; the positive ones are 1, 3, 4 and 5, the negative one 2: (13 - 2) / 15. Ties share 1.5."""
+    """Ranks 1 to 5; the positive ones are 1, 3, 4 and 5, the negative one 2: (13 - 2) / 15. Ties
+    share 1.5.
+    """
     assert signed_rank([10, -20, 30, 40, 50])["rank_biserial"] == round(11 / 15, 4)
     assert signed_rank([7, -7, 9])["rank_biserial"] == 0.5  # (1.5 + 3 - 1.5) / 6
     assert signed_rank([-7, 7, -9, 0])["rank_biserial"] == -0.5
 
 
 def test_without_a_difference_p_is_1_and_the_test_counts():
-    assert signed_rank([0] * 30) == {"nonzero": 0, "rank_biserial": 0.0, "method": "all zero", "p": 1.0, "least_p": 1.0}
+    assert signed_rank([0] * 30) == {
+        "nonzero": 0,
+        "rank_biserial": 0.0,
+        "method": "all zero",
+        "p": 1.0,
+        "least_p": 1.0,
+    }
 
 
 @pytest.mark.parametrize(
@@ -85,7 +100,9 @@ def test_the_method_is_the_one_scipy_takes_by_itself(n, zeros, ties, method):
 
 
 def test_the_exact_p_with_ties_by_hand():
-    """1, 1, 2 with signs + + -: ranks 1.5, 1.5, 3; W+ = 3 of 6, the middle: p = 1. All to one side: 2/8."""
+    """1, 1, 2 with signs + + -: ranks 1.5, 1.5, 3; W+ = 3 of 6, the middle: p = 1. All to one side:
+    2/8.
+    """
     assert signed_rank([1, 1, -2])["p"] == 1.0
     assert signed_rank([1, 1, 2])["p"] == 0.25
 
@@ -100,7 +117,8 @@ def among_648(nonzero, n, others=647):
 
 def test_fewer_than_15_differing_pairs_are_never_significant_among_648():
     """2/2^14 is above 0.05/648 = 7.716e-5, 2/2^15 is not."""
-    fourteen, fifteen = among_648(14, 14), among_648(15, 15)
+    fourteen = among_648(14, 14)
+    fifteen = among_648(15, 15)
     assert fifteen["alpha"] == pytest.approx(7.716e-5, rel=1e-4) == 0.05 / 648
     assert (fourteen["attainable"], fourteen["significant"]) == (False, False)
     assert (fifteen["attainable"], fifteen["significant"]) == (True, True)
@@ -108,9 +126,13 @@ def test_fewer_than_15_differing_pairs_are_never_significant_among_648():
 
 
 def test_with_zeros_the_normal_approximation_takes_21_of_30():
-    """z of n differences to one side is sqrt(6 n (n + 1) / (4 (2n + 1))): 3.92 for 20, 4.01 for 21; 3.95 is needed."""
+    """z of n differences to one side is sqrt(6 n (n + 1) / (4 (2n + 1))): 3.92 for 20, 4.01 for 21;
+    3.95 is needed.
+    """
     assert [among_648(n, 30)["attainable"] for n in (14, 20, 21)] == [False, False, True]
-    assert among_648(20, 30)["p"] == pytest.approx(2 * stats.norm.sf((6 * 20 * 21 / (4 * 41)) ** 0.5), rel=1e-9)
+    assert among_648(20, 30)["p"] == pytest.approx(
+        2 * stats.norm.sf((6 * 20 * 21 / (4 * 41)) ** 0.5), rel=1e-9
+    )
 
 
 # --- what is compared
@@ -120,7 +142,11 @@ def test_thirty_subjects_are_drawn_from_those_of_all_personas():
     keys = [f"k{n:03}" for n in range(100)]
     drawn = sampled(keys)
     assert len(set(drawn)) == 30
-    assert drawn == sorted(drawn) == [keys[n] for n in sorted(np.random.default_rng(42).choice(100, 30, replace=False))]
+    assert (
+        drawn
+        == sorted(drawn)
+        == [keys[n] for n in sorted(np.random.default_rng(42).choice(100, 30, replace=False))]
+    )
     assert sampled(keys[:30]) == keys[:30]
 
 
@@ -142,10 +168,14 @@ def test_subjects_are_matched_by_canonical_key(tmp_path):
 
 
 def test_only_runs_that_differ_in_the_persona_alone_are_compared(tmp_path):
-    """The same model and topic with another prompting is another cell, named by it; a second run of a persona is told."""
+    """The same model and topic with another prompting is another cell, named by it; a second run of
+    a persona is told.
+    """
     texts = {"A": "x"}
     runs = [persona_run(tmp_path / f"b{p}", "m", "Tea", p, texts) for p in PERSONAS]
-    runs += [persona_run(tmp_path / f"c{p}", "m", "Tea", p, texts, prompting="calibrated") for p in PERSONAS[:2]]
+    runs += [
+        persona_run(tmp_path / f"c{p}", "m", "Tea", p, texts, prompting="calibrated") for p in PERSONAS[:2]
+    ]
     runs += [persona_run(tmp_path / "other", "m", "Coffee", LEFT, texts)]
     runs += [persona_run(tmp_path / "zz", "m", "Tea", LEFT, {"B": "x"})]
     part = personas_part(runs, [])
@@ -169,7 +199,12 @@ def test_runs_from_a_seed_are_no_topic_of_the_same_name(tmp_path):
 
 @pytest.fixture(scope="module")
 def null(tmp_path_factory):
-    runs = grid(tmp_path_factory.mktemp("null"), lambda *of: prose_of(*of, planted=False), models=MODELS[:1], subjects=32)
+    runs = grid(
+        tmp_path_factory.mktemp("null"),
+        lambda *of: prose_of(*of, planted=False),
+        models=MODELS[:1],
+        subjects=32,
+    )
     return personas_part(runs, [])
 
 
@@ -209,7 +244,9 @@ def test_families_are_corrected_apart(planted):
 def test_without_an_effect_none_is_found(null):
     assert not any(row["significant"] for row in null.tables["persona_tests"])
     assert any(row["attainable"] for row in null.tables["persona_tests"])
-    assert any(row["p"] < 0.05 for row in null.tables["persona_tests"])  # before the correction, one in twenty is
+    assert any(
+        row["p"] < 0.05 for row in null.tables["persona_tests"]
+    )  # before the correction, one in twenty is
     assert "persona_effects" not in null.figures
     assert not null.tables["table_23_significant"]
 
@@ -251,7 +288,9 @@ def test_topics_are_set_side_by_side(planted):
 
 
 def test_an_effect_on_a_dimension_of_another_topic_is_not_listed(tmp_path):
-    """All 24 dimensions are tested on every topic; table 23 lists those that speak to it, table 28 counts both."""
+    """All 24 dimensions are tested on every topic; table 23 lists those that speak to it, table 28
+    counts both.
+    """
 
     def text_of(model, topic, persona, n):
         return "gilgamesh river" + " stone" * (20 + n) if persona == LEFT else "river stone"
@@ -339,7 +378,9 @@ def in_a_process(hash_seed, runs):
     env = {"PYTHONHASHSEED": str(hash_seed), "PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": str(hash_seed)}
     uris = [run.uri for run in runs]
     command = [sys.executable, "-c", PROGRAM, *uris]
-    return subprocess.run(command, capture_output=True, text=True, check=True, env=env, cwd=Path(__file__).parents[3]).stdout
+    return subprocess.run(
+        command, capture_output=True, text=True, check=True, env=env, cwd=Path(__file__).parents[3]
+    ).stdout
 
 
 def test_the_same_bits_whatever_the_order_of_runs_and_the_process(planted, planted_runs):
@@ -352,7 +393,9 @@ def test_the_same_bits_whatever_the_order_of_runs_and_the_process(planted, plant
 def test_the_same_bits_whatever_the_order_of_the_rows(tmp_path, planted, planted_runs):
     """The same articles committed in other waves and in another order."""
     run = planted_runs[0]
-    texts = {a["name"]: a["wikitext"] for a in run.read("articles").to_pylist() if a["name"].startswith("Subject")}
+    texts = {
+        a["name"]: a["wikitext"] for a in run.read("articles").to_pylist() if a["name"].startswith("Subject")
+    }
     turned = dict(sorted(texts.items(), reverse=True))
     again = persona_run(tmp_path / "again", MODELS[0], PRIMARY[0], CONSERVATIVE, turned, waves=2)
     part = personas_part([again, *planted_runs[1:]], [])
@@ -360,7 +403,9 @@ def test_the_same_bits_whatever_the_order_of_the_rows(tmp_path, planted, planted
 
 
 def test_only_waves_of_subjects_drawn_are_read_whole(planted_runs, monkeypatch):
-    """Of two subjects in three waves, two waves at most, and never the seed's; names alone are read of all."""
+    """Of two subjects in three waves, two waves at most, and never the seed's; names alone are read
+    of all.
+    """
     whole = []
     read = RunFolder.read
 
@@ -386,7 +431,10 @@ def test_what_cannot_be_made_is_said_with_a_command(tmp_path):
     assert dict(part.tables) == {}
     (row,) = part.missing
     assert [name[:8] for name in row["what"].split(", ")] == [f"table_{n}" for n in range(21, 29)]
-    assert row["reason"] == "m, Ancient Babylon: only the persona left_leaning is here, and a comparison takes two"
+    assert (
+        row["reason"]
+        == "m, Ancient Babylon: only the persona left_leaning is here, and a comparison takes two"
+    )
     root = Path(__file__).parents[3]
     for command in row["command"].split("; "):
         program, grid_, config, *rest = command.split()
@@ -400,7 +448,10 @@ def test_without_a_common_subject_nothing_is_tested(tmp_path):
     assert not part.tables
     assert "no subject has an article under all of conservative, left_leaning" in part.missing[0]["reason"]
     runs = [persona_run(tmp_path / f"{p}2", "m", "Tea", p, {"A": "{{x}}"}) for p in PERSONAS[:2]]
-    assert "none has words in its articles under all of conservative" in personas_part(runs, []).missing[0]["reason"]
+    assert (
+        "none has words in its articles under all of conservative"
+        in personas_part(runs, []).missing[0]["reason"]
+    )
     assert framing_tests([], load_lexicons()) == []
 
 
@@ -421,4 +472,8 @@ def test_the_part_is_written_with_its_figures(planted, tmp_path):
         assert all(text in drawn for text in texts)
     page = (tmp_path / "index.html").read_text()
     assert all(f'id="{name}"' in page for name, rows in planted.tables.items() if rows)
-    assert page.index('id="table_22_framing"') < page.index("persona_hits.svg") < page.index('id="table_24_actors"')
+    assert (
+        page.index('id="table_22_framing"')
+        < page.index("persona_hits.svg")
+        < page.index('id="table_24_actors"')
+    )

@@ -1,18 +1,22 @@
-"""llmpedia/analysis/probe/exposure.py: bins, and the joint regression against numpy's least squares and errors by hand."""
+"""llmpedia/analysis/probe/exposure.py: bins, and the joint regression against numpy's least squares
+and errors by hand.
+"""
 
 import numpy as np
 import pytest
 from scipy import stats
-from tests.analysis.probe.test_results import probe
 
 from llmpedia.analysis.probe.data import ALL_MODELS, OUTCOMES
 from llmpedia.analysis.probe.exposure import exposure_bins, exposure_regression
+from tests.analysis.probe.test_results import probe
 
 LETTER = dict(zip("CPF", OUTCOMES, strict=True))
 
 
 def drawn(models=("m",), questions=60, seed=7, group=None):
-    """Answers that depend on both exposures: the more documents the lesser account has, the more is complete."""
+    """Answers that depend on both exposures: the more documents the lesser account has, the more is
+    complete.
+    """
     rng = np.random.default_rng(seed)
     n_min = 1 + rng.poisson(2, questions)
     n_maj = n_min + rng.poisson(3, questions)
@@ -30,11 +34,16 @@ def z(values):
 
 
 def rows_of(rows, model, scale="documents"):
-    return {(row["outcome"], row["exposure"]): row for row in rows if (row["model"], row["scale"]) == (model, scale)}
+    return {
+        (row["outcome"], row["exposure"]): row
+        for row in rows
+        if (row["model"], row["scale"]) == (model, scale)
+    }
 
 
 def test_bins_double_and_hold_every_question_with_counts():
-    n_maj, n_min = [1, 2, 3, 5, 9, 20, None], [1, 1, 1, 2, 2, 4, None]
+    n_maj = [1, 2, 3, 5, 9, 20, None]
+    n_min = [1, 1, 1, 2, 2, 4, None]
     rows = exposure_bins(probe({"m": "CPFCPFC"}, n_maj=n_maj, n_min=n_min), strict=False)
     pooled = [row for row in rows if row["model"] == ALL_MODELS]
     found = [(r["measure"], r["low"], r["high"], r["questions"]) for r in pooled]
@@ -54,7 +63,12 @@ def test_bins_double_and_hold_every_question_with_counts():
 def test_bins_pool_the_answers_of_all_models():
     rows = exposure_bins(probe({"a": "CC", "b": "Fe"}, n_maj=[2, 2], n_min=[2, 2]), strict=False)
     pooled = next(row for row in rows if row["model"] == ALL_MODELS)
-    assert (pooled["questions"], pooled["complete_pct"], pooled["failed_pct"], pooled["not_graded_pct"]) == (2, 50.0, 25.0, 25.0)
+    assert (pooled["questions"], pooled["complete_pct"], pooled["failed_pct"], pooled["not_graded_pct"]) == (
+        2,
+        50.0,
+        25.0,
+        25.0,
+    )
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
@@ -73,7 +87,10 @@ def test_coefficients_are_least_squares_and_errors_hc3(outcome):
     quantile = stats.t.ppf(0.975, 57)
     for i, exposure in enumerate(("n_maj", "n_min")):
         row = found[outcome, exposure]
-        assert (row["points"], row["se"]) == (pytest.approx(100 * beta[i], abs=1e-3), pytest.approx(100 * se[i], abs=1e-3))
+        assert (row["points"], row["se"]) == (
+            pytest.approx(100 * beta[i], abs=1e-3),
+            pytest.approx(100 * se[i], abs=1e-3),
+        )
         assert row["low"] == pytest.approx(100 * (beta[i] - quantile * se[i]), abs=1e-3)
         assert row["p"] == pytest.approx(2 * stats.t.sf(abs(beta[i] / se[i]), 57))
         assert (row["errors"], row["answers"], row["groups"]) == ("HC3", 60, 60)
@@ -81,10 +98,14 @@ def test_coefficients_are_least_squares_and_errors_hc3(outcome):
 
 
 def test_errors_are_clustered_where_a_group_has_several_answers():
-    """Sums of residuals by group, times G / (G - 1) * (n - 1) / (n - k); t with G - 1 degrees of freedom."""
+    """Sums of residuals by group, times G / (G - 1) * (n - 1) / (n - k); t with G - 1 degrees of
+    freedom.
+    """
     data, letters, n_maj, n_min = drawn(("a", "b"), group=2)
     rows, _ = exposure_regression(data, strict=False)
-    x = np.column_stack([np.tile(z(n_maj), 2), np.tile(z(n_min), 2), np.repeat([1.0, 0], 60), np.repeat([0, 1.0], 60)])
+    x = np.column_stack(
+        [np.tile(z(n_maj), 2), np.tile(z(n_min), 2), np.repeat([1.0, 0], 60), np.repeat([0, 1.0], 60)]
+    )
     y = np.array([float(letter == "C") for letter in letters["a"] + letters["b"]])
     beta, *_ = np.linalg.lstsq(x, y, rcond=None)
     inverse = np.linalg.inv(x.T @ x)
@@ -109,7 +130,9 @@ def test_the_three_outcomes_of_an_exposure_add_up_to_0():
 
 
 def test_a_known_effect_is_found():
-    """Complete exactly where the lesser account has two documents: one standard deviation is worth its share of 100 points."""
+    """Complete exactly where the lesser account has two documents: one standard deviation is worth
+    its share of 100 points.
+    """
     n_min = [1, 2] * 20
     n_maj = [3 + n % 5 for n in range(40)]
     rows, _ = exposure_regression(probe({"m": "PC" * 20}, n_maj=n_maj, n_min=n_min), strict=False)
@@ -123,15 +146,21 @@ def test_an_outcome_that_never_occurs_has_no_error():
     assert all(row["p"] is not None for row in rows)
     _, letters, n_maj, n_min = drawn()
     calm = {"m": letters["m"].replace("F", "P")}
-    rows, _ = exposure_regression(probe(calm, n_maj=list(map(int, n_maj)), n_min=list(map(int, n_min))), strict=False)
+    rows, _ = exposure_regression(
+        probe(calm, n_maj=list(map(int, n_maj)), n_min=list(map(int, n_min))), strict=False
+    )
     assert {(row["points"], row["p"]) for row in rows if row["outcome"] == "failed"} == {(0.0, None)}
 
 
 def test_answers_that_are_not_graded_are_left_out_and_counted():
     _, letters, n_maj, n_min = drawn()
     torn = probe({"m": "ejee" + letters["m"][4:]}, n_maj=list(map(int, n_maj)), n_min=list(map(int, n_min)))
-    assert {(row["answers"], row["not_graded"]) for row in exposure_regression(torn, strict=False)[0]} == {(56, 4)}
-    assert {(row["answers"], row["not_graded"]) for row in exposure_regression(torn, strict=True)[0]} == {(60, 0)}
+    assert {(row["answers"], row["not_graded"]) for row in exposure_regression(torn, strict=False)[0]} == {
+        (56, 4)
+    }
+    assert {(row["answers"], row["not_graded"]) for row in exposure_regression(torn, strict=True)[0]} == {
+        (60, 0)
+    }
 
 
 def test_sd_tells_what_one_standard_deviation_is():
@@ -148,7 +177,10 @@ def test_sd_tells_what_one_standard_deviation_is():
         ({"n_maj": [3] + [1 + n % 4 for n in range(19)], "n_min": [2] + [1] * 19}, "but for one group"),
         ({"n_maj": [9] + [3] * 19, "n_min": [1 + n % 3 for n in range(20)]}, "but for one group"),
         ({"n_maj": [None] * 20, "n_min": [None] * 20}, "fewer than 10 groups"),
-        ({"n_maj": list(range(5, 25)), "n_min": [1, 2] * 10, "group_id": ["g", "h"] * 10}, "fewer than 10 groups"),
+        (
+            {"n_maj": list(range(5, 25)), "n_min": [1, 2] * 10, "group_id": ["g", "h"] * 10},
+            "fewer than 10 groups",
+        ),
     ],
 )
 def test_what_cannot_be_told_apart_is_missing_with_its_reason(columns, said):

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from tests.analysis.probe.test_results import probe
 
 from llmpedia.analysis.output.drawing import write_figures
 from llmpedia.analysis.probe.data import Facts, HumanGrade
 from llmpedia.analysis.probe.figures import probe_figures
 from llmpedia.analysis.probe.report import probe_report, write_probe_report
+from tests.analysis.probe.test_results import probe
 
 NAMES = ("big <b>&model", "big $off", "small $x_1$")
 FIGURES = {"results", "scale", "reasoning", "exposure", "fields", "oracle", "formulation", "perplexity"}
@@ -21,7 +21,10 @@ FIGURES = {"results", "scale", "reasoning", "exposure", "fields", "oracle", "for
 def full():
     """Enough of everything, with names that could break a page or a formula."""
     count = 48
-    letters = {name: "".join("CPFCPFFPje"[(q * (n + 3) + q // 7) % 10] for q in range(count)) for n, name in enumerate(NAMES)}
+    letters = {
+        name: "".join("CPFCPFFPje"[(q * (n + 3) + q // 7) % 10] for q in range(count))
+        for n, name in enumerate(NAMES)
+    }
     facts = {NAMES[0]: Facts("Fam$ily", 397, True, "gt100"), NAMES[1]: Facts("Fam$ily", 397, False, "gt100")}
     facts[NAMES[2]] = Facts("_hidden", 2, True, "lt10")
     human = tuple(HumanGrade(NAMES[0], f"q{n:03}", "partial", (True, False)) for n in range(6))
@@ -32,7 +35,9 @@ def full():
         "n_maj": [2 + n // 2 % 7 for n in range(count)],
         "n_min": [1 + n // 6 % 2 for n in range(count)],
     }
-    return probe(letters, facts, {NAMES[0]: {f"q{n:03}": 2.0 + n % 17 for n in range(count)}}, human, **columns)
+    return probe(
+        letters, facts, {NAMES[0]: {f"q{n:03}": 2.0 + n % 17 for n in range(count)}}, human, **columns
+    )
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +64,23 @@ def test_what_the_data_do_not_allow_is_named_with_its_reason():
     assert set(tables) == {"table_01_results", "fields"}
     told = {row["table"]: row["reason"] for row in missing}
     assert set(told) == {
-        *("published", "scale", "size_groups", "reasoning", "exposure_bins", "table_04_exposure", "oracle", "formulation"),
-        *("formulation_mean", "perplexity_bins", "perplexity_correlation", "judge_outcomes", "judge_accounts"),
+        *(
+            "published",
+            "scale",
+            "size_groups",
+            "reasoning",
+            "exposure_bins",
+            "table_04_exposure",
+            "oracle",
+            "formulation",
+        ),
+        *(
+            "formulation_mean",
+            "perplexity_bins",
+            "perplexity_correlation",
+            "judge_outcomes",
+            "judge_accounts",
+        ),
     }
     assert told["oracle"] == "fewer than two models were asked"
 
@@ -84,7 +104,10 @@ def test_each_figure_is_a_vector_and_a_raster(written):
     for name in FIGURES:
         assert (folder / f"{name}.svg").read_text(encoding="utf-8").startswith("<?xml")
         assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-    assert {path for path in paths if path.suffix in (".svg", ".png")} == {*folder.glob("*.svg"), *folder.glob("*.png")}
+    assert {path for path in paths if path.suffix in (".svg", ".png")} == {
+        *folder.glob("*.svg"),
+        *folder.glob("*.png"),
+    }
 
 
 def test_the_same_rows_give_the_same_bytes(report, written, tmp_path):
@@ -153,5 +176,7 @@ def test_pyplot_and_pandas_are_no_part_of_drawing(tmp_path):
         "print('matplotlib.pyplot' in sys.modules)"
     )
     root = Path(__file__).parents[3]
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=root)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=root
+    )
     assert (done.returncode, done.stdout.strip()) == (0, "False"), done.stderr

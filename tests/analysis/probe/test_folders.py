@@ -6,20 +6,28 @@ import json
 import shutil
 
 import pytest
-from tests.support.builders.probe_folders import BENCHMARK, answered, build_tables, built, commit, completion, filled
 
 from llmpedia.analysis.probe.folders import errors_of, funnel_of, probe_data, report_of
 from llmpedia.cli import main
 from llmpedia.errors import ConfigError, InputError
 from llmpedia.probe.benchmark.human_grades import read_grade_sheet, write_grade_sheet
 from llmpedia.probe.benchmark.release import record, released
-from llmpedia.probe.build.review import take_review, waiting, write_review_sheet
 from llmpedia.probe.benchmark.run import grade_responses, grades_folder, model_folder, respond
+from llmpedia.probe.build.review import take_review, waiting, write_review_sheet
 from llmpedia.probe.settings.run import ProbeRunConfig
 from llmpedia.probe.verify import verify_build, verify_grades, verify_responses
 from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import RunFolder
 from llmpedia.tables import table
+from tests.support.builders.probe_folders import (
+    BENCHMARK,
+    answered,
+    build_tables,
+    built,
+    commit,
+    completion,
+    filled,
+)
 
 
 def two_models(folder):
@@ -72,7 +80,9 @@ def test_another_judge_does_not_pass_for_the_first(tmp_path):
 def test_all_models_are_checked_before_the_first_is_asked(tmp_path):
     (tmp_path / "b.jsonl").write_text("".join(json.dumps(record(q)) + "\n" for q in BENCHMARK))
     config = run_config(tmp_path, small={}, large={"context_tokens": 300})
-    with pytest.raises(ConfigError, match=r"models\.large: engine\.context_tokens = 300: stage closed_book needs about"):
+    with pytest.raises(
+        ConfigError, match=r"models\.large: engine\.context_tokens = 300: stage closed_book needs about"
+    ):
         respond(config, str(tmp_path / "run"), [], print)
     assert not (tmp_path / "run").exists()
 
@@ -97,7 +107,10 @@ def test_the_report_is_written(tmp_path):
 
 
 def test_scores_of_a_model_are_taken_by_question(tmp_path):
-    rows = [filled("ppl_questions", item=n, item_id=q["benchmark_id"], answers=2, ppl=2.0 + n) for n, q in enumerate(BENCHMARK)]
+    rows = [
+        filled("ppl_questions", item=n, item_id=q["benchmark_id"], answers=2, ppl=2.0 + n)
+        for n, q in enumerate(BENCHMARK)
+    ]
     commit(tmp_path / "ppl", {"kind": "ppl"}, [({}, {"ppl_questions": rows})])
     data = probe_data([two_models(tmp_path / "run")], {"small": str(tmp_path / "ppl")}, [])
     assert data.models["small"].ppl == {"a": 2.0, "b": 3.0, "c": 4.0, "d": 5.0}
@@ -132,7 +145,8 @@ def test_errors_of_a_build_are_counted_by_kind(tmp_path):
 
 
 def test_a_reader_grades_what_the_judge_has_graded(tmp_path):
-    run, sheet = two_models(tmp_path / "run"), tmp_path / "sheet.csv"
+    run = two_models(tmp_path / "run")
+    sheet = tmp_path / "sheet.csv"
     assert write_grade_sheet(run, sheet, 10, 42) == 6
     filled_sheet(sheet, covered="1, 2", contradicted="no")
     rows = read_grade_sheet(sheet)
@@ -161,7 +175,9 @@ def test_a_readers_outcome_is_computed(tmp_path, cells, outcome):
     assert {row["outcome"] for row in read_grade_sheet(tmp_path / "sheet.csv")} == {outcome}
 
 
-@pytest.mark.parametrize("cells", [{"covered": "3", "contradicted": "no"}, {"covered": "1", "contradicted": ""}])
+@pytest.mark.parametrize(
+    "cells", [{"covered": "3", "contradicted": "no"}, {"covered": "1", "contradicted": ""}]
+)
 def test_a_readers_slip_is_named_by_row(tmp_path, cells):
     write_grade_sheet(two_models(tmp_path / "run"), tmp_path / "sheet.csv", 1, 42)
     filled_sheet(tmp_path / "sheet.csv", **cells)
@@ -170,18 +186,25 @@ def test_a_readers_slip_is_named_by_row(tmp_path, cells):
 
 
 def test_only_what_a_human_accepts_is_released(tmp_path):
-    run, sheet = built(tmp_path / "build"), tmp_path / "review.csv"
+    run = built(tmp_path / "build")
+    sheet = tmp_path / "review.csv"
     assert released(run) == ([], {"review: not checked yet": 1})
     assert write_review_sheet(run, sheet) == 1
     filled_sheet(sheet, decision="accept", reviewer="Ada")
-    assert take_review(run, sheet, False) == {"accepted": 1, "rejected": 0, "decided before": 0, "not decided": 0}
+    assert take_review(run, sheet, False) == {
+        "accepted": 1,
+        "rejected": 0,
+        "decided before": 0,
+        "not decided": 0,
+    }
     assert len(released(run)[0]) == 2
     assert waiting(run) == []
     assert verify_build(run).findings == []
 
 
 def test_a_rejected_group_stays_out_with_its_reason(tmp_path):
-    run, sheet = built(tmp_path / "build"), tmp_path / "review.csv"
+    run = built(tmp_path / "build")
+    sheet = tmp_path / "review.csv"
     write_review_sheet(run, sheet)
     filled_sheet(sheet, decision="reject", reason="answer_leak", comment="says the year")
     take_review(run, sheet, False)
@@ -234,7 +257,10 @@ BROKEN = {
     "a subgraph without questions": (without("questions", "questions"), "questions: 0 rows"),
     "a decision from nowhere": (wrong("relations", "relations", completion="x"), "have no completion"),
     "a check from nowhere": (wrong("web", "checks", completion="x"), "checks: rows"),
-    "a conflict without a subgraph": (without("subgraphs", "subgraphs"), "subgraphs: 0 rows do not answer the 1 conflicts"),
+    "a conflict without a subgraph": (
+        without("subgraphs", "subgraphs"),
+        "subgraphs: 0 rows do not answer the 1 conflicts",
+    ),
     "a group without its check": (without("web", "checks"), "the web check does not follow"),
     "a check without a reason": (wrong("web", "checks", fate="rejected"), "fate and reason"),
     "a stranger checked": (wrong("read", "checks", group_id="h"), "does not follow the groups"),
@@ -256,7 +282,13 @@ def test_verify_says_what_is_not_done(tmp_path):
 
 def test_verify_computes_outcomes_anew(tmp_path):
     key, row = completion("grade", "x")
-    told = {"attempt": 1, "response": "r", "outcome": "complete", "covered": [True, False], "contradictions": []}
+    told = {
+        "attempt": 1,
+        "response": "r",
+        "outcome": "complete",
+        "covered": [True, False],
+        "contradictions": [],
+    }
     rows = [filled("grades", benchmark_id="a", **told, completion=key)]
     run = commit(tmp_path, {"kind": "grades"}, [({}, {"grades": rows, "completions": [row]})])
     assert verify_grades(run).findings == ["grade of a: is complete, its decisions say partial"]
@@ -264,14 +296,23 @@ def test_verify_computes_outcomes_anew(tmp_path):
 
 def responses(folder, *rows):
     """A folder with these responses to the benchmark, as (benchmark_id, attempt, error)."""
-    made, completions = [], []
+    made = []
+    completions = []
     for name, attempt, error in rows:
         key, row = completion("closed_book", f"{name} {attempt}")
-        told = {"text": None if error else "t", "finish_reason": "stop", "truncated": False, "error": error, "completion": key}
+        told = {
+            "text": None if error else "t",
+            "finish_reason": "stop",
+            "truncated": False,
+            "error": error,
+            "completion": key,
+        }
         made.append(filled("responses", benchmark_id=name, attempt=attempt, **told))
         completions.append(row)
     return commit(
-        folder, {"kind": "responses"}, [({}, {"benchmark": BENCHMARK}), ({}, {"responses": made, "completions": completions})]
+        folder,
+        {"kind": "responses"},
+        [({}, {"benchmark": BENCHMARK}), ({}, {"responses": made, "completions": completions})],
     )
 
 
@@ -293,14 +334,18 @@ def test_verify_says_which_questions_were_not_asked(tmp_path):
 
 
 def test_a_second_sheet_does_not_overrule_the_first_by_itself(tmp_path):
-    run, sheet, other = built(tmp_path / "build"), tmp_path / "ann.csv", tmp_path / "bob.csv"
+    run = built(tmp_path / "build")
+    sheet = tmp_path / "ann.csv"
+    other = tmp_path / "bob.csv"
     write_review_sheet(run, sheet)
     other.write_bytes(sheet.read_bytes())
     filled_sheet(sheet, decision="reject", reason="unsupported_answer", reviewer="Ann")
     take_review(run, sheet, False)
     assert take_review(run, sheet, False)["decided before"] == 1
     filled_sheet(other, decision="accept", reviewer="Bob")
-    with pytest.raises(InputError, match=r"group g is kept here and was rejected by Ann\); agree, or give --overrule"):
+    with pytest.raises(
+        InputError, match=r"group g is kept here and was rejected by Ann\); agree, or give --overrule"
+    ):
         take_review(run, other, False)
     assert take_review(run, other, True)["accepted"] == 1
     assert len(released(run)[0]) == 2
@@ -318,7 +363,9 @@ def test_a_reader_sees_no_thought_and_long_responses_in_several_cells(tmp_path):
     last = {k: v for k, v in folder.read("responses").to_pylist()[0].items() if k != "wave"}
     with Lease(folder.folder) as lease:
         again = {**last, "attempt": 2, "text": f"<think>secret</think>{'x' * 40_000}"}
-        folder.commit(lease, {"responses": table("responses", [again])}, {"totals": {"responses": 1}, "counts": {}})
+        folder.commit(
+            lease, {"responses": table("responses", [again])}, {"totals": {"responses": 1}, "counts": {}}
+        )
     write_grade_sheet(run, tmp_path / "sheet.csv", 10, 42)
     text = (tmp_path / "sheet.csv").read_text(encoding="utf-8-sig")
     assert "secret" not in text

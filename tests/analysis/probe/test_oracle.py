@@ -2,9 +2,8 @@
 
 from itertools import pairwise
 
-from tests.analysis.probe.test_results import probe
-
 from llmpedia.analysis.probe.oracle import oracle
+from tests.analysis.probe.test_results import probe
 
 
 def steps(letters, strict=False):
@@ -12,7 +11,9 @@ def steps(letters, strict=False):
 
 
 def test_the_pool_by_hand():
-    """a has 3 complete. Then c adds two more; b, which recalls everything in part, adds none and comes last."""
+    """a has 3 complete. Then c adds two more; b, which recalls everything in part, adds none and
+    comes last.
+    """
     letters = {"a": "CCCFFF", "b": "CCPPPP", "c": "FFFCCF"}
     rows = oracle(probe(letters), strict=False)
     assert [row["added"] for row in rows] == ["a", "c", "b"]
@@ -33,7 +34,12 @@ def test_equal_in_both_go_by_name():
 
 def test_the_best_outcome_of_a_question_is_kept():
     row = oracle(probe({"a": "CPFe", "b": "FCPF"}), strict=False)[-1]
-    assert (row["complete_pct"], row["partial_pct"], row["failed_pct"], row["not_graded_pct"]) == (50.0, 25.0, 25.0, 0.0)
+    assert (row["complete_pct"], row["partial_pct"], row["failed_pct"], row["not_graded_pct"]) == (
+        50.0,
+        25.0,
+        25.0,
+        0.0,
+    )
 
 
 def test_what_no_model_has_graded_is_not_failed():

@@ -1,4 +1,6 @@
-"""llmpedia/analysis/probe_*.py: data, results, fields, size, reasoning, formulations, perplexity, judge, and a build's funnel."""
+"""llmpedia/analysis/probe_*.py: data, results, fields, size, reasoning, formulations, perplexity,
+judge, and a build's funnel.
+"""
 
 import math
 from itertools import pairwise
@@ -45,8 +47,14 @@ def probe(letters, facts=None, ppl=None, human=None, **columns):
     """Model -> a letter a question. ``columns``: of the items, a value a question."""
     count = len(next(iter(letters.values())))
     told = [{name: values[n] for name, values in columns.items()} for n in range(count)]
-    items = {f"q{n:03}": Item(**{"group_id": f"g{n:03}", "accounts": ("1901", "1902"), **told[n]}) for n in range(count)}
-    runs = {m: ModelRun(grades(said), (facts or {}).get(m, Facts()), (ppl or {}).get(m)) for m, said in letters.items()}
+    items = {
+        f"q{n:03}": Item(**{"group_id": f"g{n:03}", "accounts": ("1901", "1902"), **told[n]})
+        for n in range(count)
+    }
+    runs = {
+        m: ModelRun(grades(said), (facts or {}).get(m, Facts()), (ppl or {}).get(m))
+        for m, said in letters.items()
+    }
     return ProbeData(items, runs, human)
 
 
@@ -60,7 +68,12 @@ def kimi():
 
 def test_the_published_first_line():
     (row,) = results(kimi(), strict=True)
-    assert [row[f"{name}_pct"] for name in ("complete", "partial", "failed", "k")] == [52.38, 45.25, 2.38, 53.65]
+    assert [row[f"{name}_pct"] for name in ("complete", "partial", "failed", "k")] == [
+        52.38,
+        45.25,
+        2.38,
+        53.65,
+    ]
     assert (row["questions"], row["complete"], row["partial"], row["failed"]) == (1094, 573, 495, 26)
 
 
@@ -86,7 +99,9 @@ def test_k_is_null_where_nothing_is_recalled():
 
 
 def test_not_graded_has_a_share_of_its_own():
-    """The released program takes a judge's failure for a failure of the model, and keeps it for ever."""
+    """The released program takes a judge's failure for a failure of the model, and keeps it for
+    ever.
+    """
     (row,) = results(probe({"m": "CPFej "}), strict=False)
     assert [row[f"not_graded_{why}"] for why in ("by_engine", "by_judge", "not_asked")] == [1, 1, 1]
     assert (row["failed"], row["failed_pct"], row["not_graded"], row["not_graded_pct"]) == (1, 16.67, 3, 50.0)
@@ -118,7 +133,14 @@ def test_shares_add_up_to_100(letters):
 # data
 
 
-RESPONSE = {"benchmark_id": "q", "attempt": 1, "text": "1901", "finish_reason": "stop", "truncated": False, "error": None}
+RESPONSE = {
+    "benchmark_id": "q",
+    "attempt": 1,
+    "text": "1901",
+    "finish_reason": "stop",
+    "truncated": False,
+    "error": None,
+}
 RESPONSE["completion"] = "r1"
 GRADE = {"benchmark_id": "q", "attempt": 1, "response": "r1", "outcome": "partial", "covered": [True, False]}
 GRADE |= {"evidence": ["", ""], "contradictions": [], "error_stage": None, "error": None, "completion": "g1"}
@@ -132,12 +154,22 @@ def run_of(responses, judged):
 
 
 def test_the_last_row_of_a_question_counts():
-    found = run_of([{**RESPONSE, "error": "down", "text": None, "completion": None}, RESPONSE], [{**GRADE, **LOST}, GRADE])
+    found = run_of(
+        [{**RESPONSE, "error": "down", "text": None, "completion": None}, RESPONSE],
+        [{**GRADE, **LOST}, GRADE],
+    )
     assert found == Graded("partial", truncated=False, covered=(True, False))
 
 
 def test_a_response_that_failed_is_not_graded_by_engine():
-    failed = {**RESPONSE, "text": None, "finish_reason": None, "truncated": None, "error": "down", "completion": None}
+    failed = {
+        **RESPONSE,
+        "text": None,
+        "finish_reason": None,
+        "truncated": None,
+        "error": "down",
+        "completion": None,
+    }
     assert run_of([failed], []) == Graded(None, "down", "closed_book")
 
 
@@ -150,7 +182,13 @@ def test_the_judges_failure_is_the_judges():
     assert run_of([RESPONSE], [{**GRADE, **LOST}]) == Graded(None, "no JSON", "grade", truncated=False)
 
 
-BENCHMARK = {"benchmark_id": "q", "group_id": "g", "formulation": None, "question": "When?", "answers": ["1901", "1902"]}
+BENCHMARK = {
+    "benchmark_id": "q",
+    "group_id": "g",
+    "formulation": None,
+    "question": "When?",
+    "answers": ["1901", "1902"],
+}
 BENCHMARK |= {"preferred_answer": "1901", "path": ["History", "History", "World"], "n_maj": 3, "n_min": 1}
 
 
@@ -176,11 +214,17 @@ def test_a_question_twice_is_refused():
         (lambda: Item("g", ("a",), n_maj=1, n_min=2), "n_maj is the larger"),
         (lambda: Item("g", ("a",), formulation="riddle"), "named_entity or clue_based"),
         (lambda: ProbeData({}, {}), "no question"),
-        (lambda: ProbeData(kimi().items, {"m": ModelRun({"other": LETTERS["C"]})}), "other is not in the benchmark"),
+        (
+            lambda: ProbeData(kimi().items, {"m": ModelRun({"other": LETTERS["C"]})}),
+            "other is not in the benchmark",
+        ),
         (lambda: probe({"m": "C"}, ppl={"m": {"q000": 0.0}}), "ppl = 0.0"),
         (lambda: probe({"m": "C"}, ppl={"m": {"q000": math.inf}}), "ppl = inf"),
         (lambda: probe({"m": "C"}, human=(HumanGrade("n", "q000", "failed"),)), "has no answer"),
-        (lambda: probe({"m": "C"}, human=(HumanGrade("m", "q000", "failed", (False,)),)), "1 decisions for 2 accounts"),
+        (
+            lambda: probe({"m": "C"}, human=(HumanGrade("m", "q000", "failed", (False,)),)),
+            "1 decisions for 2 accounts",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(make, said):
@@ -196,7 +240,13 @@ def test_a_contradiction_fails_even_with_every_account_covered():
 # fields
 
 
-PATHS = [("Science", "Physics", "Optics"), ("Science", "Physics", "Heat"), ("Arts", "Music", "Opera"), None, ("Arts",)]
+PATHS = [
+    ("Science", "Physics", "Optics"),
+    ("Science", "Physics", "Heat"),
+    ("Arts", "Music", "Opera"),
+    None,
+    ("Arts",),
+]
 
 
 def test_fields_are_the_middle_level():
@@ -204,12 +254,18 @@ def test_fields_are_the_middle_level():
     pooled = {row["field"]: row for row in rows if row["model"] == ALL_MODELS}
     assert {name: row["questions"] for name, row in pooled.items()} == {"Physics": 2, "Music": 1, None: 2}
     assert (pooled["Physics"]["complete_pct"], pooled["Physics"]["partial_pct"]) == (75.0, 25.0)
-    assert (pooled[None]["complete_pct"], pooled[None]["failed_pct"], pooled[None]["not_graded_pct"]) == (50.0, 25.0, 25.0)
+    assert (pooled[None]["complete_pct"], pooled[None]["failed_pct"], pooled[None]["not_graded_pct"]) == (
+        50.0,
+        25.0,
+        25.0,
+    )
     assert {row["model"] for row in rows} == {ALL_MODELS, "a", "b"}
 
 
 def test_fields_with_few_questions_are_marked():
-    rows = fields(probe({"m": "C" * 31}, path=[("A", "Large", "x")] * 30 + [("A", "Small", "x")]), strict=False)
+    rows = fields(
+        probe({"m": "C" * 31}, path=[("A", "Large", "x")] * 30 + [("A", "Small", "x")]), strict=False
+    )
     assert {row["field"]: row["few"] for row in rows} == {"Large": False, "Small": True}
 
 
@@ -217,8 +273,17 @@ def test_fields_with_few_questions_are_marked():
 
 
 def test_the_published_mean_of_small_models():
-    """Six models below 10B have 134, 106, 57, 30, 18 and 15 of 1,094 complete; the paper says 5.48 percent on average."""
-    complete = {"Qwen3.5-9B": 134, "Qwen3.5-4B": 106, "OLMo-3-7B": 57, "Gemma-4-E4B": 30, "Qwen3.5-2B": 18, "Gemma-4-E2B": 15}
+    """Six models below 10B have 134, 106, 57, 30, 18 and 15 of 1,094 complete; the paper says 5.48
+    percent on average.
+    """
+    complete = {
+        "Qwen3.5-9B": 134,
+        "Qwen3.5-4B": 106,
+        "OLMo-3-7B": 57,
+        "Gemma-4-E4B": 30,
+        "Qwen3.5-2B": 18,
+        "Gemma-4-E2B": 15,
+    }
     letters = {name: "C" * n + "F" * (1094 - n) for name, n in complete.items()}
     (row,) = groups(probe(letters, dict.fromkeys(letters, Facts(group="lt10"))), strict=False)
     assert (row["models"], row["complete_pct"]) == (6, 5.48)
@@ -241,23 +306,37 @@ def test_mcnemar_by_hand():
 
 
 def test_reasoning_pairs_by_family_and_size():
-    facts = {"off": Facts("Q", 9, reasoning=False), "on": Facts("Q", 9, reasoning=True), "alone": Facts("Q", 27, reasoning=True)}
+    facts = {
+        "off": Facts("Q", 9, reasoning=False),
+        "on": Facts("Q", 9, reasoning=True),
+        "alone": Facts("Q", 27, reasoning=True),
+    }
     rows, missing = reasoning(probe({"off": "CFPFF", "on": "CCFCe", "alone": "CCCCC"}, facts), strict=False)
     assert missing == []
     assert [(r["off"], r["on"], r["compared"], r["not_compared"]) for r in rows] == [("off", "on", 4, 1)]
-    assert (rows[0]["complete_difference"], rows[0]["partial_difference"], rows[0]["failed_difference"]) == (50.0, -25.0, -25.0)
+    assert (rows[0]["complete_difference"], rows[0]["partial_difference"], rows[0]["failed_difference"]) == (
+        50.0,
+        -25.0,
+        -25.0,
+    )
     assert (rows[0]["gained"], rows[0]["lost"], rows[0]["p"]) == (2, 0, 0.5)
 
 
 def test_the_published_gain_of_reasoning():
-    """GPT-5.6-Sol has 492 of 1,094 complete with reasoning, 13.99 points more than without: 153 questions."""
+    """GPT-5.6-Sol has 492 of 1,094 complete with reasoning, 13.99 points more than without: 153
+    questions.
+    """
     facts = {"off": Facts(base="GPT", reasoning=False), "on": Facts(base="GPT", reasoning=True)}
     data = probe({"off": "C" * 339 + "P" * 755, "on": "C" * 492 + "P" * 602}, facts)
     assert reasoning(data, strict=True)[0][0]["complete_difference"] == 13.99
 
 
 def test_two_runs_of_one_kind_are_no_pair():
-    facts = {"a": Facts(base="x", reasoning=False), "b": Facts(base="x", reasoning=False), "c": Facts(base="x", reasoning=True)}
+    facts = {
+        "a": Facts(base="x", reasoning=False),
+        "b": Facts(base="x", reasoning=False),
+        "c": Facts(base="x", reasoning=True),
+    }
     rows, missing = reasoning(probe({"a": "C", "b": "C", "c": "C"}, facts), strict=False)
     assert (rows, missing[0]["what"]) == ([], "x")
     assert "a, b" in missing[0]["reason"]
@@ -268,7 +347,10 @@ def test_two_runs_of_one_kind_are_no_pair():
 
 def formulated(letters, facts=4):
     """Groups of two questions, the named-entity one first."""
-    columns = {"group_id": [f"g{n // 2}" for n in range(2 * facts)], "formulation": ["named_entity", "clue_based"] * facts}
+    columns = {
+        "group_id": [f"g{n // 2}" for n in range(2 * facts)],
+        "formulation": ["named_entity", "clue_based"] * facts,
+    }
     return probe(letters, **columns)
 
 
@@ -285,19 +367,26 @@ def test_formulations_strict_compares_all_groups():
 
 
 def test_the_mean_over_models_by_hand():
-    """Differences of 50, 0 and 25 points: mean 25, standard error 25 / sqrt 3, t = sqrt 3 with 2 degrees: p = 0.2254."""
+    """Differences of 50, 0 and 25 points: mean 25, standard error 25 / sqrt 3, t = sqrt 3 with 2
+    degrees: p = 0.2254.
+    """
     data = formulated({"a": "CFCFCCFF", "b": "CCFFCCFF", "c": "CFCCCCCC"})
     models, over_groups = formulation_mean(data, strict=False)
     assert (models["over"], models["difference"], models["models"]) == ("models", 25.0, 3)
     assert (models["named_better"], models["clue_better"], models["equal"]) == (2, 0, 1)
     assert models["p"] == pytest.approx(0.22540, abs=1e-5)
     half = 4.302653 * 25 / math.sqrt(3)
-    assert (models["low"], models["high"]) == (pytest.approx(25 - half, abs=1e-3), pytest.approx(25 + half, abs=1e-3))
+    assert (models["low"], models["high"]) == (
+        pytest.approx(25 - half, abs=1e-3),
+        pytest.approx(25 + half, abs=1e-3),
+    )
     assert over_groups["over"] == "groups"
 
 
 def test_swapping_groups_by_hand():
-    """One model, 4 groups, 3 of them complete when named only: of 8 swaps 2 are as far from 0, so p is a quarter."""
+    """One model, 4 groups, 3 of them complete when named only: of 8 swaps 2 are as far from 0, so p
+    is a quarter.
+    """
     rows = formulation_mean(formulated({"m": "CFCFCFFF"}), strict=False)
     over_groups = next(row for row in rows if row["over"] == "groups")
     assert over_groups["p"] == pytest.approx(0.25, abs=0.02)
@@ -318,7 +407,11 @@ def test_models_that_differ_alike_have_no_error_to_go_by(models):
 
 
 def test_without_formulations_there_is_nothing_to_compare():
-    assert formulation(probe({"m": "CC"}), strict=False) == formulation_mean(probe({"m": "CC"}), strict=False) == []
+    assert (
+        formulation(probe({"m": "CC"}), strict=False)
+        == formulation_mean(probe({"m": "CC"}), strict=False)
+        == []
+    )
 
 
 def test_the_same_data_give_the_same_interval():
@@ -346,7 +439,9 @@ def test_few_perplexities_make_few_bins():
 
 
 def test_spearman_by_hand():
-    """Ranks 1 2 3 4 5 against 2 1 4 3 5: 1 - 6 * 4 / (5 * 24) = 0.8; t = 0.8 * sqrt(3 / 0.36) with 3 degrees: p = 0.1041."""
+    """Ranks 1 2 3 4 5 against 2 1 4 3 5: 1 - 6 * 4 / (5 * 24) = 0.8; t = 0.8 * sqrt(3 / 0.36) with
+    3 degrees: p = 0.1041.
+    """
     found = spearman([1.0, 2.0, 3.0, 4.0, 5.0], [20, 10, 40, 30, 50])
     assert (found["correlation"], round(found["p"], 4)) == (0.8, 0.1041)
     half = 1.959964 * math.sqrt(1.32 / 2)
@@ -355,7 +450,8 @@ def test_spearman_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("xs", "ys"), [([1.0, 2.0, 3.0], [1, 2, 3]), ([1.0] * 5, [1, 2, 3, 4, 5]), ([1.0, 2.0, 3.0, 4.0], [1] * 4)]
+    ("xs", "ys"),
+    [([1.0, 2.0, 3.0], [1, 2, 3]), ([1.0] * 5, [1, 2, 3, 4, 5]), ([1.0, 2.0, 3.0, 4.0], [1] * 4)],
 )
 def test_spearman_is_null_where_it_is_not_defined(xs, ys):
     assert set(spearman(xs, ys).values()) == {None}
@@ -363,7 +459,12 @@ def test_spearman_is_null_where_it_is_not_defined(xs, ys):
 
 def test_ranks_that_agree_throughout_have_no_error_to_go_by():
     """Of four questions in two pairs of ties, one order in six is this one: no p of 0."""
-    assert spearman([1.0, 1.0, 2.0, 2.0], [0, 0, 1, 1]) == {"correlation": 1.0, "low": None, "high": None, "p": None}
+    assert spearman([1.0, 1.0, 2.0, 2.0], [0, 0, 1, 1]) == {
+        "correlation": 1.0,
+        "low": None,
+        "high": None,
+        "p": None,
+    }
 
 
 def test_perplexity_falls_with_recall():
@@ -379,11 +480,20 @@ def test_perplexity_falls_with_recall():
 
 
 def test_judge_and_human_by_hand():
-    """Judge CCPF against human CPPF: 3 of 4; by chance 2*1 + 1*2 + 1*1 = 5 of 16: kappa = (12 - 5) / (16 - 5)."""
-    human = tuple(HumanGrade("m", f"q{n:03}", o) for n, o in enumerate(["complete", "partial", "partial", "failed", "failed"]))
+    """Judge CCPF against human CPPF: 3 of 4; by chance 2*1 + 1*2 + 1*1 = 5 of 16: kappa = (12 - 5)
+    / (16 - 5).
+    """
+    human = tuple(
+        HumanGrade("m", f"q{n:03}", o)
+        for n, o in enumerate(["complete", "partial", "partial", "failed", "failed"])
+    )
     rows = judge_outcomes(probe({"m": "CCPFj"}, human=human))
     found = {row["outcome"]: row for row in rows}
-    assert (found["complete"]["judged"], found["complete"]["agreed"], found["complete"]["to_partial"]) == (2, 1, 1)
+    assert (found["complete"]["judged"], found["complete"]["agreed"], found["complete"]["to_partial"]) == (
+        2,
+        1,
+        1,
+    )
     assert (found["partial"]["human"], found["overall"]["agreement_pct"]) == (2, 75.0)
     assert (found["overall"]["kappa"], found["overall"]["not_judged"]) == (round(7 / 11, 4), 1)
 
@@ -402,7 +512,9 @@ def test_kappa_is_null_where_only_one_class_is_used():
 def test_coverage_is_compared_account_by_account():
     human = (HumanGrade("m", "q0", "partial", (True, False)), HumanGrade("m", "q1", "complete", (True, True)))
     items = {name: Item(name, ("a", "b")) for name in ("q0", "q1")}
-    run = ModelRun({"q0": Graded("partial", covered=(True, False)), "q1": Graded("partial", covered=(False, True))})
+    run = ModelRun(
+        {"q0": Graded("partial", covered=(True, False)), "q1": Graded("partial", covered=(False, True))}
+    )
     (row,) = judge_accounts(ProbeData(items, {"m": run}, human))
     assert (row["accounts"], row["agreed"], row["agreement_pct"]) == (4, 3, 75.0)
     assert (row["covered_by_judge"], row["covered_by_human"], row["kappa"]) == (2, 3, 0.5)
@@ -420,7 +532,9 @@ def test_the_published_funnel():
     counts = [
         StepCount("subgraphs", "seed", 5000, 4127, {"duplicate": 800, "cap": 73}),
         StepCount("questions", "seed", 4127, 4127, questions=8254),
-        StepCount("check: read", "group", 4127, 1000, {"an account is not supported": 3100}, 27, questions=2000),
+        StepCount(
+            "check: read", "group", 4127, 1000, {"an account is not supported": 3100}, 27, questions=2000
+        ),
         StepCount("benchmark", "group", 547, 547, questions=1094),
     ]
     rows = build_funnel(counts)
@@ -457,11 +571,18 @@ def test_a_build_is_counted_from_its_tables():
         ],
         "subgraphs": [{"fate": "kept"}] * 3,
         "questions": [question("kept"), question("rejected", "leak"), question("error", "down")],
-        "checks": [check("read", "g", "error", "down"), check("read", "g", "kept"), check("web", "g", "kept")],
+        "checks": [
+            check("read", "g", "error", "down"),
+            check("read", "g", "kept"),
+            check("web", "g", "kept"),
+        ],
         "benchmark": [{"group_id": "g"}, {"group_id": "g"}],
     }
     rows = build_funnel(build_counts(tables, 0))
-    found = {row["stage"]: (row["in"], row["kept"], row["rejected"], row["errored"], row["questions"]) for row in rows}
+    found = {
+        row["stage"]: (row["in"], row["kept"], row["rejected"], row["errored"], row["questions"])
+        for row in rows
+    }
     assert found == {
         "corpus": (3, 2, 1, 0, None),
         "knowledge": (2, 1, 0, 1, None),
@@ -472,11 +593,17 @@ def test_a_build_is_counted_from_its_tables():
         "check: web": (1, 1, 0, 0, 2),
         "benchmark": (1, 1, 0, 0, 2),
     }
-    told = [(row["stage"], row["reason"], row["rejected"]) for row in build_rejections(build_counts(tables, 0))]
+    told = [
+        (row["stage"], row["reason"], row["rejected"]) for row in build_rejections(build_counts(tables, 0))
+    ]
     assert told == [("corpus", "too_short", 1), ("relations", "none", 1), ("questions", "leak", 1)]
 
 
 def test_rare_reasons_are_summed_up():
     step = StepCount("check: web", "group", 60, 0, {f"reason {n:02}": 2 for n in range(30)})
     rows = build_rejections([step])
-    assert (len(rows), rows[-1]["reason"], sum(row["rejected"] for row in rows)) == (21, "(10 other reasons)", 60)
+    assert (len(rows), rows[-1]["reason"], sum(row["rejected"] for row in rows)) == (
+        21,
+        "(10 other reasons)",
+        60,
+    )

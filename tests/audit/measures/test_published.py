@@ -3,7 +3,6 @@
 import math
 
 import pytest
-from tests.audit.measures.test_verdicts import Audit
 
 from llmpedia.audit.measures.published import (
     f1_at_k,
@@ -14,6 +13,7 @@ from llmpedia.audit.measures.published import (
     published_summaries,
 )
 from llmpedia.errors import InputError
+from tests.audit.measures.test_verdicts import Audit
 
 
 def test_factscore_is_the_supported_share():
@@ -59,8 +59,12 @@ def test_f1_without_a_positive_k_is_refused():
 
 
 def test_k_is_the_higher_middle_count_with_each_article_once():
-    """Two tiers give two rows an article; the released program takes element n // 2 of the sorted counts."""
-    audit = Audit().add(1, wikipedia=("missing", "-"), web=("nothing", "-")).add(3, wikipedia=("missing", "---"))
+    """Two tiers give two rows an article; the released program takes element n // 2 of the sorted
+    counts.
+    """
+    audit = (
+        Audit().add(1, wikipedia=("missing", "-"), web=("nothing", "-")).add(3, wikipedia=("missing", "---"))
+    )
     assert median_claims(audit.scores()) == 3
 
 
@@ -70,7 +74,9 @@ def test_there_is_no_k_without_claims():
 
 @pytest.fixture
 def audit():
-    """5 claims, 4 of 5 supported; 4 claims, 1 supported, 1 not adjudicated; one not covered; one with no claim judged."""
+    """5 claims, 4 of 5 supported; 4 claims, 1 supported, 1 not adjudicated; one not covered; one
+    with no claim judged.
+    """
     audit = Audit().add(5, wikipedia=("found", "ssssu")).add(4, wikipedia=("found", "srux"))
     return audit.add(5, wikipedia=("missing", "-----")).add(2, wikipedia=("found", "xx"))
 
@@ -85,7 +91,9 @@ def test_claims_not_adjudicated_are_no_facts_against_the_model(audit):
 
 def test_the_penalty_goes_by_the_claims_of_the_article(audit):
     """Four claims, three judged."""
-    assert published_scores(audit.scores(), k=5)[1]["factscore_penalised"] == pytest.approx(math.exp(1 - 10 / 4) / 3)
+    assert published_scores(audit.scores(), k=5)[1]["factscore_penalised"] == pytest.approx(
+        math.exp(1 - 10 / 4) / 3
+    )
 
 
 def test_articles_without_usable_evidence_have_no_score(audit):
@@ -104,14 +112,23 @@ def test_an_article_without_claims_has_f1_0_and_no_factscore():
 
 def test_the_summary_is_a_macro_average_with_its_k(audit):
     (row,) = published_summaries(audit.scores(), {"model": "m"}, seed=1)
-    assert (row["model"], row["sample"], row["tier"], row["k"], row["articles"]) == ("m", "random", "wikipedia", 5, 3)
+    assert (row["model"], row["sample"], row["tier"], row["k"], row["articles"]) == (
+        "m",
+        "random",
+        "wikipedia",
+        5,
+        3,
+    )
     assert (row["factscore"], row["factscore_n"]) == (pytest.approx((0.8 + 1 / 3) / 2), 2)
     assert row["veriscore_f1"] == pytest.approx((0.8 + 2 * (1 / 3) * 0.2 / (1 / 3 + 0.2)) / 2)
 
 
 def test_a_given_k_is_used(audit):
     (row,) = published_summaries(audit.scores(), {}, seed=1, k=4)
-    assert (row["k"], row["veriscore_f1"]) == (4, pytest.approx((2 * 0.8 / 1.8 + 2 * (1 / 3) * 0.25 / (1 / 3 + 0.25)) / 2))
+    assert (row["k"], row["veriscore_f1"]) == (
+        4,
+        pytest.approx((2 * 0.8 / 1.8 + 2 * (1 / 3) * 0.25 / (1 / 3 + 0.25)) / 2),
+    )
 
 
 def test_the_summary_shows_what_was_not_adjudicated(audit):

@@ -79,13 +79,17 @@ def test_the_same_text_is_wholly_similar():
 
 
 def test_no_value_is_above_1():
-    rows = similarities([(f"{A} {i}", f"{A} {i}") for i in range(50)], lambda texts: np.full((len(texts), 7), 0.1))
+    rows = similarities(
+        [(f"{A} {i}", f"{A} {i}") for i in range(50)], lambda texts: np.full((len(texts), 7), 0.1)
+    )
     assert max(v for r in rows for k, v in r.items() if not k.endswith("words")) <= 1.0
 
 
 def test_semantic_cosine_by_hand():
     vectors = {A: [1.0, 0.0], B: [3.0, 4.0]}
-    assert one(A, B, lambda texts: np.array([vectors[t] for t in texts]))["semantic_cosine"] == pytest.approx(0.6)
+    assert one(A, B, lambda texts: np.array([vectors[t] for t in texts]))["semantic_cosine"] == pytest.approx(
+        0.6
+    )
 
 
 def test_semantic_cosines_stay_with_their_pairs():

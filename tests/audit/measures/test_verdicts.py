@@ -1,11 +1,23 @@
-"""llmpedia/audit/measures/verdicts.py: shares, macro averages, groups and the funnel, by hand-counted audits."""
+"""llmpedia/audit/measures/verdicts.py: shares, macro averages, groups and the funnel, by
+hand-counted audits.
+"""
 
 import warnings
 
 import pyarrow as pa
 import pytest
 
-from llmpedia.audit.measures.verdicts import AuditData, article_scores, audit_metrics, frontier, funnel, macro, shares, summaries, wilson
+from llmpedia.audit.measures.verdicts import (
+    AuditData,
+    article_scores,
+    audit_metrics,
+    frontier,
+    funnel,
+    macro,
+    shares,
+    summaries,
+    wilson,
+)
 from llmpedia.errors import InputError
 from llmpedia.tables import TABLES
 
@@ -16,10 +28,15 @@ class Audit:
     """An audit under construction; verdicts as letters: s, r, u, x = not adjudicated, - = no row."""
 
     def __init__(self):
-        self.articles, self.claims, self.evidence, self.verdicts = [], [], [], []
+        self.articles = []
+        self.claims = []
+        self.evidence = []
+        self.verdicts = []
 
     def add(self, claims, hop=1, strata=("random",), words=100, **tiers):
-        """``claims``: their number, or why extraction failed; ``tiers``: tier = (outcome, verdicts)."""
+        """``claims``: their number, or why extraction failed; ``tiers``: tier = (outcome,
+        verdicts).
+        """
         subject = len(self.articles)
         failed = isinstance(claims, str)
         row = {
@@ -30,9 +47,13 @@ class Audit:
             "strata": list(strata),
             "words": words,
         }
-        self.articles.append(row | {"claims": None if failed else claims, "claims_error": claims if failed else None})
+        self.articles.append(
+            row | {"claims": None if failed else claims, "claims_error": claims if failed else None}
+        )
         ids = [len(self.claims) + i for i in range(0 if failed or claims is None else claims)]
-        self.claims += [{"claim_id": c, "subject_id": subject, "position": i, "text": f"c{c}"} for i, c in enumerate(ids)]
+        self.claims += [
+            {"claim_id": c, "subject_id": subject, "position": i, "text": f"c{c}"} for i, c in enumerate(ids)
+        ]
         for tier, (outcome, letters) in tiers.items():
             self.evidence.append({"subject_id": subject, "tier": tier, "outcome": outcome})
             for claim, letter in zip(ids, letters, strict=True):
@@ -56,7 +77,9 @@ def audit():
     audit = Audit()
     audit.add(4, hop=1, words=100, wikipedia=("found", "sssr"), web=("pages", "suuu"))
     audit.add(4, hop=2, words=300, wikipedia=("redirected", "ssux"), web=("nothing", "----"))
-    audit.add(2, hop=2, strata=("random", "hop"), words=200, wikipedia=("missing", "--"), web=("snippets", "uu"))
+    audit.add(
+        2, hop=2, strata=("random", "hop"), words=200, wikipedia=("missing", "--"), web=("snippets", "uu")
+    )
     audit.add(2, hop=2, strata=("hop",), words=200, wikipedia=("fetch_failed", "--"), web=("pages", "s-"))
     return audit.add("no JSON", hop=1, words=700, wikipedia=("found", ""), web=("fetch_failed", ""))
 
@@ -171,7 +194,14 @@ def test_a_disambiguation_page_is_no_evidence_but_a_known_outcome():
 
 def test_every_group_shows_what_failed(audit):
     (row,) = by_tier(audit, "web")
-    names = ("articles", "extraction_failed", "fetch_failed", "claims", "claims_with_evidence", "not_adjudicated")
+    names = (
+        "articles",
+        "extraction_failed",
+        "fetch_failed",
+        "claims",
+        "claims_with_evidence",
+        "not_adjudicated",
+    )
     assert [row[n] for n in names] == [5, 1, 1, 12, 8, 1]
 
 
@@ -197,19 +227,26 @@ def test_words_are_told_by_mean_and_median(audit):
 
 
 def test_the_frontier_is_what_the_random_sample_has_beyond_wikipedia(audit):
-    """Article 2 alone: the failed fetch of article 3 does not make it absent, and it is of another sample."""
+    """Article 2 alone: the failed fetch of article 3 does not make it absent, and it is of another
+    sample.
+    """
     (row,) = frontier(audit.scores(), "random", {}, seed=1)
     assert (row["articles"], row["found"], row["unverifiable"]) == (1, 1, 1.0)
 
 
 def test_an_article_whose_page_could_not_be_fetched_is_not_of_the_frontier():
-    """A network failure says nothing on Wikipedia; nor does an article that was never looked up there."""
+    """A network failure says nothing on Wikipedia; nor does an article that was never looked up
+    there.
+    """
     audit = Audit().add(1, wikipedia=("fetch_failed", "-"), web=("pages", "s")).add(1, web=("pages", "s"))
     assert frontier(audit.scores(), "random", {}, seed=1) == []
 
 
 def test_there_is_no_frontier_row_without_absent_articles():
-    assert frontier(Audit().add(1, wikipedia=("found", "s"), web=("pages", "s")).scores(), "random", {}, seed=1) == []
+    assert (
+        frontier(Audit().add(1, wikipedia=("found", "s"), web=("pages", "s")).scores(), "random", {}, seed=1)
+        == []
+    )
 
 
 def test_the_funnel_tells_what_became_of_each_article(audit):
@@ -249,7 +286,9 @@ def test_the_funnel_adds_up_at_every_step(audit):
 
 
 def test_pyarrow_tables_give_the_same_as_rows(audit):
-    tables = [pa.Table.from_pylist(rows) for rows in (audit.articles, audit.claims, audit.evidence, audit.verdicts)]
+    tables = [
+        pa.Table.from_pylist(rows) for rows in (audit.articles, audit.claims, audit.evidence, audit.verdicts)
+    ]
     assert audit_metrics(AuditData.of(*tables), {}, seed=1) == audit_metrics(audit.data(), {}, seed=1)
 
 
@@ -275,7 +314,9 @@ def test_an_audit_of_nothing_has_no_rows():
 def test_a_verdict_on_missing_evidence_is_refused():
     """An earlier program judged every claim of one benchmark against empty evidence."""
     audit = Audit().add(1, wikipedia=("missing", "s"))
-    with pytest.raises(InputError, match=r"claim_id = 0, tier 'wikipedia': 'supported' although the evidence is missing"):
+    with pytest.raises(
+        InputError, match=r"claim_id = 0, tier 'wikipedia': 'supported' although the evidence is missing"
+    ):
         audit.data()
 
 
@@ -286,7 +327,9 @@ def test_not_adjudicated_for_want_of_evidence_is_taken():
 
 def test_two_verdicts_on_one_claim_are_refused(audit):
     audit.verdict(0, 0, "wikipedia", "refuted")
-    with pytest.raises(InputError, match=r"verdict claim_id = 0, tier = 'wikipedia': there are two such rows"):
+    with pytest.raises(
+        InputError, match=r"verdict claim_id = 0, tier = 'wikipedia': there are two such rows"
+    ):
         audit.data()
 
 

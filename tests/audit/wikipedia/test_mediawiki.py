@@ -6,13 +6,13 @@ import json
 
 import pytest
 from aiohttp import web
-from tests.support.harness import free_port
 
 from llmpedia.audit.evidence import Outcome
 from llmpedia.audit.wikipedia.api import MediaWikiSettings
 from llmpedia.audit.wikipedia.mediawiki import MediaWiki
 from llmpedia.engines.base import TransientError
 from llmpedia.errors import ConfigError, EngineError
+from tests.support.harness import free_port
 
 AGENT = "llmpedia-test/1 (https://example.org)"
 SETTINGS = MediaWikiSettings(timeout_s=5, maxlag_s=5, batch=50, linger_s=0.02, parallel=1, token=None)
@@ -26,7 +26,14 @@ SITE = {
 
 def page(title, text="A text.", **more) -> dict:
     revision = {"revid": 7, "slots": {"main": {"content": text}}}
-    return {"pageid": 1, "ns": 0, "title": title, "revisions": [revision], "canonicalurl": f"http://w/{title}", **more}
+    return {
+        "pageid": 1,
+        "ns": 0,
+        "title": title,
+        "revisions": [revision],
+        "canonicalurl": f"http://w/{title}",
+        **more,
+    }
 
 
 def pages(*titles) -> dict:
@@ -41,8 +48,12 @@ class FakeWiki:
     """Answers siteinfo by itself and all else by ``answer(titles, params)``: JSON, or a response."""
 
     def __init__(self, answer, site=None):
-        self._answer, self._site = answer, site or (lambda: {"query": SITE})
-        self.asked, self.methods, self.headers, self.sites = [], [], [], 0
+        self._answer = answer
+        self._site = site or (lambda: {"query": SITE})
+        self.asked = []
+        self.methods = []
+        self.headers = []
+        self.sites = 0
 
     async def _serve(self, request):
         params = {**request.query, **(await request.post())}
@@ -56,7 +67,11 @@ class FakeWiki:
         return self._response(await said if asyncio.iscoroutine(said) else said)
 
     def _response(self, said):
-        return web.Response(text=json.dumps(said), content_type="application/json") if isinstance(said, dict) else said
+        return (
+            web.Response(text=json.dumps(said), content_type="application/json")
+            if isinstance(said, dict)
+            else said
+        )
 
     async def use(self, what, settings=SETTINGS):
         """The outcome of ``await what(provider)``."""
@@ -168,7 +183,9 @@ def test_a_title_changed_by_the_wiki_beyond_its_form_is_another_page():
 
 def test_a_title_that_comes_back_percent_encoded_is_known_again():
     normalized = [{"fromencoded": True, "from": "caf%C3%A9", "to": "Café"}]
-    assert find({"query": {"normalized": normalized, **pages("Café")["query"]}}, "café").outcome == Outcome.FOUND
+    assert (
+        find({"query": {"normalized": normalized, **pages("Café")["query"]}}, "café").outcome == Outcome.FOUND
+    )
 
 
 def test_a_title_that_the_answer_is_silent_on_is_not_missing():
@@ -176,16 +193,24 @@ def test_a_title_that_the_answer_is_silent_on_is_not_missing():
     assert isinstance(find({"query": {"pages": []}}), TransientError)
 
 
-@pytest.mark.parametrize("answer", [{}, {"query": []}, {"query": {"pages": {"1": {"title": "Foo"}}}}, {"query": {"pages": [{}]}}])
+@pytest.mark.parametrize(
+    "answer", [{}, {"query": []}, {"query": {"pages": {"1": {"title": "Foo"}}}}, {"query": {"pages": [{}]}}]
+)
 def test_an_answer_of_another_shape_says_nothing(answer):
     assert isinstance(find(answer), TransientError)
 
 
 ENDS = {
-    "redirect to another wiki": ({"redirects": [{"from": "Foo", "to": "meta:X", "tointerwiki": "meta"}]}, Outcome.INVALID),
+    "redirect to another wiki": (
+        {"redirects": [{"from": "Foo", "to": "meta:X", "tointerwiki": "meta"}]},
+        Outcome.INVALID,
+    ),
     "title of another wiki": ({"interwiki": [{"title": "Foo", "iw": "foo"}]}, Outcome.INVALID),
     "invalid": ({"pages": [{"title": "Foo", "invalid": True, "invalidreason": "so"}]}, Outcome.INVALID),
-    "hidden text": ({"pages": [{**page("Foo"), "revisions": [{"slots": {"main": {"texthidden": True}}}]}]}, Outcome.INVALID),
+    "hidden text": (
+        {"pages": [{**page("Foo"), "revisions": [{"slots": {"main": {"texthidden": True}}}]}]},
+        Outcome.INVALID,
+    ),
     "disambiguation": ({"pages": [page("Foo", pageprops={"disambiguation": ""})]}, Outcome.DISAMBIGUATION),
     "other page property": ({"pages": [page("Foo", pageprops={"displaytitle": "foo"})]}, Outcome.FOUND),
     "only navigation": ({"pages": [page("Foo", "{{Navbox|a=b}}")]}, Outcome.MISSING),
@@ -199,7 +224,9 @@ def test_end_of_a_title(name):
 
 
 def test_one_title_that_the_wiki_chokes_on_does_not_spoil_its_neighbours():
-    wiki = FakeWiki(lambda titles, params: errors("invalidtitle", "bad") if "Bad" in titles else pages(*titles))
+    wiki = FakeWiki(
+        lambda titles, params: errors("invalidtitle", "bad") if "Bad" in titles else pages(*titles)
+    )
     found = wiki.find("A", "B", "Bad", "C", "D")
     assert [e.outcome for e in found] == [Outcome.FOUND] * 2 + [Outcome.INVALID] + [Outcome.FOUND] * 2
     assert "bad" in found[2].detail
@@ -217,7 +244,9 @@ def test_errors_that_pass_are_worth_another_try(code, form):
     assert (type(found), found.wait_s, found.rate_limited) == (TransientError, 3, code == "ratelimited")
 
 
-@pytest.mark.parametrize("answer", [errors("readapidenied"), web.Response(status=401), web.Response(status=404)])
+@pytest.mark.parametrize(
+    "answer", [errors("readapidenied"), web.Response(status=401), web.Response(status=404)]
+)
 def test_a_wiki_that_cannot_be_read_ends_the_tier(answer):
     assert isinstance(find(answer), EngineError)
 
@@ -281,7 +310,9 @@ def test_a_provider_serves_one_loop_after_another():
             asyncio.run(provider.check())
 
 
-@pytest.mark.parametrize(("url", "agent"), [("en.wikipedia.org/w/api.php", AGENT), ("https://x.org/api.php", "python-httpx")])
+@pytest.mark.parametrize(
+    ("url", "agent"), [("en.wikipedia.org/w/api.php", AGENT), ("https://x.org/api.php", "python-httpx")]
+)
 def test_settings_that_no_wiki_could_be_asked_with_are_refused(url, agent):
     with pytest.raises(ConfigError, match="api_url" if agent == AGENT else "wikipedia.contact"):
         MediaWiki(url, agent, SETTINGS)

@@ -1,4 +1,6 @@
-"""Plain text of an article: what carries facts stays, and broken markup costs neither time nor words."""
+"""Plain text of an article: what carries facts stays, and broken markup costs neither time nor
+words.
+"""
 
 import time
 import unicodedata
@@ -13,8 +15,14 @@ PLAIN = {
         "birth place: Everett",
     ),
     "dates in templates": ("{{Infobox\n|a=1\n|born={{birth date|1890|3|11}}\n}}", "a: 1\nborn: 1890-03-11"),
-    "two dates in one template": ("{{death date and age|1974|6|28|1890|3|11|df=y}}", "1974-06-28, 1890-03-11"),
-    "lists in a parameter": ("{{Infobox\n|name=x\n|works={{plainlist|\n* [[A]]\n* B\n}}\n}}", "name: x\nworks: A; B"),
+    "two dates in one template": (
+        "{{death date and age|1974|6|28|1890|3|11|df=y}}",
+        "1974-06-28, 1890-03-11",
+    ),
+    "lists in a parameter": (
+        "{{Infobox\n|name=x\n|works={{plainlist|\n* [[A]]\n* B\n}}\n}}",
+        "name: x\nworks: A; B",
+    ),
     "lines in a parameter": ("{{Infobox\n|name=x\n|works=A<br>B<br/>C}}", "name: x\nworks: A; B; C"),
     "measures": ("It has {{convert|100|km|mi}} of road.", "It has 100 km of road."),
     "foreign words": ("the {{lang|fr|Palais}}", "the Palais"),
@@ -22,7 +30,10 @@ PLAIN = {
     "labels of addresses": ("[http://a.b its site]", "its site"),
     "headings": ("a\n== Early ''life'' ==\nb", "a\n\nEarly life\nb"),
     "lists": ("* one\n** two\n# three\n; four: five", "- one\n- two\n- three\nfour: five"),
-    "tables": ("{| class=x\n|+ Posts\n! Year !! Post\n|-\n| 1939 || [[A]]\n|}", "Posts\nYear | Post\n1939 | A"),
+    "tables": (
+        "{| class=x\n|+ Posts\n! Year !! Post\n|-\n| 1939 || [[A]]\n|}",
+        "Posts\nYear | Post\n1939 | A",
+    ),
     "tables in HTML": ("<table><tr><td>1</td><td>2</td></tr></table>", "1 | 2"),
     "powers": ("10<sup>6</sup>, 1<sup>st</sup>, H<sub>2</sub>O", "10^6, 1st, H2O"),
     "entities": ("a&nbsp;b &amp; c &#8211; d", "a b & c – d"),
@@ -56,7 +67,9 @@ def test_plain_text_drops(name):
 
 
 def test_images_in_an_infobox_are_no_facts():
-    assert wikitext_plain("{{Infobox\n|name=x\n|image=X.jpg\n|image_size=20\n|born=1\n}}") == "name: x\nborn: 1"
+    assert (
+        wikitext_plain("{{Infobox\n|name=x\n|image=X.jpg\n|image_size=20\n|born=1\n}}") == "name: x\nborn: 1"
+    )
 
 
 @pytest.mark.parametrize(

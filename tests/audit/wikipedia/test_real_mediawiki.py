@@ -1,15 +1,17 @@
-"""Tier 1 against a real MediaWiki on loopback, and through the faults of the edge in front of Wikipedia's."""
+"""Tier 1 against a real MediaWiki on loopback, and through the faults of the edge in front of
+Wikipedia's.
+"""
 
 import asyncio
 
 import pytest
-from tests.support.wiki.mediawiki import Wiki
 
 from llmpedia.audit.evidence import Outcome
 from llmpedia.audit.wikipedia.api import MediaWikiSettings
 from llmpedia.audit.wikipedia.mediawiki import MediaWiki
 from llmpedia.engines.base import TransientError
 from llmpedia.errors import EngineError
+from tests.support.wiki.mediawiki import Wiki
 
 pytestmark = pytest.mark.real
 
@@ -84,14 +86,21 @@ def test_outcome(evidence, subject):
 
 
 def test_a_subject_asked_for_alone_comes_to_the_same(wiki, evidence):
-    alone = {subject: ask(wiki.url, subject)[0] for subject in ("VB", "Loop A", "To interwiki", "Mercury", "Nobody at all")}
+    alone = {
+        subject: ask(wiki.url, subject)[0]
+        for subject in ("VB", "Loop A", "To interwiki", "Mercury", "Nobody at all")
+    }
     for subject, one in alone.items():
         assert (one.outcome, one.detail) == (evidence[subject].outcome, evidence[subject].detail)
 
 
 def test_a_double_redirect_ends_at_the_article_with_its_revision_and_address(wiki, evidence):
     [source] = evidence["VB"].sources
-    assert (source.title, source.revision, source.url) == ("Vannevar Bush", "2", f"{wiki.base}/index.php/Vannevar_Bush")
+    assert (source.title, source.revision, source.url) == (
+        "Vannevar Bush",
+        "2",
+        f"{wiki.base}/index.php/Vannevar_Bush",
+    )
 
 
 def test_a_redirect_to_a_section_names_it(evidence):
@@ -106,9 +115,11 @@ def test_what_has_no_usable_article_has_no_text(evidence):
 def test_a_fact_that_stands_in_the_infobox_alone_is_evidence(evidence):
     """The wiki's own extracts drop infoboxes: such facts would all be unverifiable."""
     text = evidence["Vannevar Bush"].sources[0].text
-    assert {"birth date: 1890-03-11", "thesis year: 1916", "1939 | President of the Carnegie Institution"} <= set(
-        text.splitlines()
-    )
+    assert {
+        "birth date: 1890-03-11",
+        "thesis year: 1916",
+        "1939 | President of the Carnegie Institution",
+    } <= set(text.splitlines())
 
 
 def test_references_are_no_evidence(evidence):
@@ -122,11 +133,17 @@ def test_more_subjects_than_a_request_takes_are_all_answered(wiki):
 
 
 def test_a_batch_that_the_wiki_finds_too_large_is_halved(wiki):
-    found = ask(wiki.url, *(f"No article {i}" for i in range(60)), settings=MediaWikiSettings(20, 5, 60, 0.02, 1, None))
+    found = ask(
+        wiki.url,
+        *(f"No article {i}" for i in range(60)),
+        settings=MediaWikiSettings(20, 5, 60, 0.02, 1, None),
+    )
     assert {e.outcome for e in found} == {Outcome.MISSING}
 
 
-@pytest.mark.parametrize(("fault", "wait_s", "limited"), [("429", 7, True), ("503", None, False), ("lag", 5, False)])
+@pytest.mark.parametrize(
+    ("fault", "wait_s", "limited"), [("429", 7, True), ("503", None, False), ("lag", 5, False)]
+)
 def test_an_overload_is_worth_another_try_after_the_wait_asked_for(wiki, fault, wait_s, limited):
     [error] = ask(wiki.fault(fault), "Vannevar Bush")
     assert (type(error), error.wait_s, error.rate_limited) == (TransientError, wait_s, limited)

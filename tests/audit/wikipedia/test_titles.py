@@ -69,14 +69,25 @@ def test_a_title_may_have_255_bytes(subject):
 
 
 @pytest.mark.parametrize(
-    "subject", ["São_Tomé", "  São \t Tomé\n", "Sa\u0303o Tome\u0301", "\u200eSão\u00a0Tomé", "São\u3000\u180eTomé"]
+    "subject",
+    ["São_Tomé", "  São \t Tomé\n", "Sa\u0303o Tome\u0301", "\u200eSão\u00a0Tomé", "São\u3000\u180eTomé"],
 )
 def test_spaces_underscores_and_unicode_form_are_made_one(subject):
     assert safe_title(subject) == Title("São Tomé")
 
 
 @pytest.mark.parametrize(
-    "text", ["Talk:X", "talk : X", "Spezial:Version", "special:version", "Wikipedia_talk:X", "WT:X", "de:Foo", "DE:Foo"]
+    "text",
+    [
+        "Talk:X",
+        "talk : X",
+        "Spezial:Version",
+        "special:version",
+        "Wikipedia_talk:X",
+        "WT:X",
+        "de:Foo",
+        "DE:Foo",
+    ],
 )
 def test_prefixes_of_the_wiki_lead_out_of_it(site, text):
     assert site.leads_out(Title(text)) is not None
@@ -87,18 +98,23 @@ def test_a_refusal_names_the_prefix(site):
 
 
 @pytest.mark.parametrize(
-    "text", ["2001: A Space Odyssey", "Star Trek: First Contact", "Talk", "Appendix:Verbs", "Deadpool: Talk: X"]
+    "text",
+    ["2001: A Space Odyssey", "Star Trek: First Contact", "Talk", "Appendix:Verbs", "Deadpool: Talk: X"],
 )
 def test_a_colon_alone_leads_nowhere(site, text):
     assert site.leads_out(Title(text)) is None
 
 
-@pytest.mark.parametrize(("one", "other"), [("iPhone", "IPhone"), ("a_b", "A b"), ("Cafe\u0301", "Café"), ("ǆ", "ǅ")])
+@pytest.mark.parametrize(
+    ("one", "other"), [("iPhone", "IPhone"), ("a_b", "A b"), ("Cafe\u0301", "Café"), ("ǆ", "ǅ")]
+)
 def test_forms_of_one_title_are_the_same(site, one, other):
     assert site.same(one, other)
 
 
-@pytest.mark.parametrize(("one", "other"), [("C#", "C"), ("A B", "AB"), ("WHO", "Who"), ("A", ""), ("WP:X", "Wikipedia:X")])
+@pytest.mark.parametrize(
+    ("one", "other"), [("C#", "C"), ("A B", "AB"), ("WHO", "Who"), ("A", ""), ("WP:X", "Wikipedia:X")]
+)
 def test_other_titles_are_not(site, one, other):
     assert not site.same(one, other)
 

@@ -1,4 +1,6 @@
-"""llmpedia/engines/concurrency/limiter.py and permits.py: what clients may hold never sums to more than the cap, whatever happens."""
+"""llmpedia/engines/concurrency/limiter.py and permits.py: what clients may hold never sums to more
+than the cap, whatever happens.
+"""
 
 import asyncio
 import random
@@ -6,15 +8,28 @@ import time
 
 import pytest
 
-from llmpedia.engines.concurrency.limiter import FORGET_S, LEASE_S, Grant, Report, Shares, pause_of, start_limiter
 from llmpedia.engines.concurrency.client import Permits, SharedPermits
+from llmpedia.engines.concurrency.limiter import (
+    FORGET_S,
+    LEASE_S,
+    Grant,
+    Report,
+    Shares,
+    pause_of,
+    start_limiter,
+)
 
 
 class Client:
-    """A client of the fuzz test: takes and ends requests as its allotment lets it, and reports when it is told to."""
+    """A client of the fuzz test: takes and ends requests as its allotment lets it, and reports when
+    it is told to.
+    """
 
     def __init__(self, name: str) -> None:
-        self.name, self.allotment, self.in_use, self.waiting = name, 0, 0, 0
+        self.name = name
+        self.allotment = 0
+        self.in_use = 0
+        self.waiting = 0
         self.succeeded = self.limited = 0
         self.leased_until = 0.0
 
@@ -28,7 +43,8 @@ class Client:
         self.succeeded += done - refused
         self.waiting += rng.choice([0, 0, 5, 50])
         started = max(0, min(self.waiting, self.may_use(now) - self.in_use))
-        self.waiting, self.in_use = self.waiting - started, self.in_use + started
+        self.waiting = self.waiting - started
+        self.in_use = self.in_use + started
 
     def report(self, shares: Shares, now: float, heard: bool = True) -> None:
         """``heard``: the answer arrives; else it is lost on the way."""
@@ -36,15 +52,22 @@ class Client:
         grant = shares.report(report, now)
         self.succeeded = self.limited = 0
         if heard:
-            self.allotment, self.leased_until = grant.allotment, now + LEASE_S
+            self.allotment = grant.allotment
+            self.leased_until = now + LEASE_S
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_the_sum_never_exceeds_the_cap(seed):
-    """Clients come, go idle, are killed and stop reporting; answers are lost; the limiter is restarted."""
-    rng, now = random.Random(seed), 0.0
+    """Clients come, go idle, are killed and stop reporting; answers are lost; the limiter is
+    restarted.
+    """
+    rng = random.Random(seed)
+    now = 0.0
     cap = rng.choice([1, 2, 7, 64, 256])
-    shares, clients, born, dead_until = Shares(cap), [Client("c0")], 1, 0.0
+    shares = Shares(cap)
+    clients = [Client("c0")]
+    born = 1
+    dead_until = 0.0
     for _ in range(2000):
         now += rng.choice([0.0, 0.01, 0.2])
         client = rng.choice(clients)
@@ -57,13 +80,19 @@ def test_the_sum_never_exceeds_the_cap(seed):
         if rng.random() < 0.005 and len(clients) > 1:
             clients.remove(rng.choice(clients))  # killed: its requests end with it
         if rng.random() < 0.002 and now > dead_until:
-            shares, dead_until = Shares(cap, now + FORGET_S), now + FORGET_S
+            shares = Shares(cap, now + FORGET_S)
+            dead_until = now + FORGET_S
         held = [max(c.may_use(now), c.in_use) for c in clients]
         assert sum(held) <= cap, (seed, now, held)
 
 
 def settle(
-    shares: Shares, demand: dict[str, int], held: dict[str, int], now: float, rounds: int = 6, ranks: dict | None = None
+    shares: Shares,
+    demand: dict[str, int],
+    held: dict[str, int],
+    now: float,
+    rounds: int = 6,
+    ranks: dict | None = None,
 ) -> dict[str, int]:
     """Allotments after some reports of clients that always use what they have."""
     for _ in range(rounds):
@@ -84,15 +113,20 @@ def test_busy_clients_get_what_idle_ones_leave_in_proportion_to_demand():
 
 
 def test_the_lower_rank_comes_first_and_the_higher_gets_what_it_leaves():
-    """Two waves in step would drain at the same time; the older one gets all it can use, the younger one the rest."""
-    shares, ranks = Shares(40), {"old": 3, "young": 4}
+    """Two waves in step would drain at the same time; the older one gets all it can use, the
+    younger one the rest.
+    """
+    shares = Shares(40)
+    ranks = {"old": 3, "young": 4}
     held = settle(shares, {"old": 99, "young": 99}, {}, 0.0, ranks=ranks)
     assert held == {"old": 39, "young": 1}
     assert settle(shares, {"old": 8, "young": 99}, held, 1.0, ranks=ranks) == {"old": 11, "young": 29}
 
 
 def test_a_single_permit_goes_round():
-    shares, served, held = Shares(1), set(), {}
+    shares = Shares(1)
+    served = set()
+    held = {}
     for second in range(6):
         held = settle(shares, {"a": 9, "b": 9, "c": 9}, held, float(second), rounds=1)
         assert sum(held.values()) <= 1
@@ -164,7 +198,8 @@ def test_rate_limit_headers_are_read(headers, seconds):
 
 def test_permits_go_in_order_and_a_cancelled_waiter_takes_none():
     async def use():
-        permits, done = Permits(1), []
+        permits = Permits(1)
+        done = []
 
         async def one(n):
             async with permits.slot():
@@ -182,7 +217,8 @@ def test_permits_go_in_order_and_a_cancelled_waiter_takes_none():
 
 def test_no_request_starts_in_a_pause():
     async def use():
-        permits, started = Permits(5), time.monotonic()
+        permits = Permits(5)
+        started = time.monotonic()
         permits.pause(0.2)
         async with permits.slot():
             return time.monotonic() - started
@@ -194,15 +230,22 @@ class FakeLimiter:
     """Shares behind the calls of an actor's handle."""
 
     def __init__(self, cap: int) -> None:
-        self.shares, self.calls, self.down = Shares(cap), 0, False
-        self.report, self.forget = self, self
+        self.shares = Shares(cap)
+        self.calls = 0
+        self.down = False
+        self.report = self
+        self.forget = self
 
     def remote(self, what):
         async def answer():
             self.calls += 1
             if self.down:
                 raise ConnectionError
-            return self.shares.report(what, time.monotonic()) if isinstance(what, Report) else self.shares.forget(what)
+            return (
+                self.shares.report(what, time.monotonic())
+                if isinstance(what, Report)
+                else self.shares.forget(what)
+            )
 
         return asyncio.ensure_future(answer())
 
@@ -221,8 +264,11 @@ async def load(permits, requests: int, seconds: float, seen: list[int], level: l
 
 def test_two_clients_share_the_cap_fill_it_and_call_the_limiter_seldom():
     async def use():
-        limiter, seen, level = FakeLimiter(20), [], [0]
-        a, b = SharedPermits(limiter, "a"), SharedPermits(limiter, "b")
+        limiter = FakeLimiter(20)
+        seen = []
+        level = [0]
+        a = SharedPermits(limiter, "a")
+        b = SharedPermits(limiter, "b")
         started = time.monotonic()
         await asyncio.gather(load(a, 600, 0.05, seen, level), load(b, 600, 0.05, seen, level))
         await a.close()
@@ -235,11 +281,14 @@ def test_two_clients_share_the_cap_fill_it_and_call_the_limiter_seldom():
 
 
 def test_a_client_with_nothing_to_ask_gives_all_back_at_once_and_not_when_it_is_forgotten():
-    """It learnt that it holds nothing and fell silent, so half of the cap lay idle for ten seconds after each wave."""
+    """It learnt that it holds nothing and fell silent, so half of the cap lay idle for ten seconds
+    after each wave.
+    """
 
     async def use():
         limiter = FakeLimiter(20)
-        busy, ended = SharedPermits(limiter, "busy"), SharedPermits(limiter, "ended")
+        busy = SharedPermits(limiter, "busy")
+        ended = SharedPermits(limiter, "ended")
         await load(ended, 100, 0.05, [], [0])
         await asyncio.sleep(2.5)  # two reports; a client is forgotten after ten seconds
         started = time.monotonic()
@@ -258,7 +307,8 @@ def test_the_actor_is_killed_and_restarted_and_nothing_waits_for_ever(head):
         limiter = start_limiter(8)
 
         async def use():
-            seen, level = [], [0]
+            seen = []
+            level = [0]
             permits = SharedPermits(limiter, "a")
             working = asyncio.create_task(load(permits, 300, 0.05, seen, level))
             await asyncio.sleep(0.6)

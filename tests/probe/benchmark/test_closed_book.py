@@ -3,13 +3,13 @@
 import asyncio
 
 import pytest
-from tests.support.builders.runs import OPENAI
-from tests.support.builders.probe_stages import Scripted
 
 from llmpedia.config.walk import parse_as
 from llmpedia.probe.benchmark.closed_book import ClosedBook, respond
 from llmpedia.probe.settings.base import ProbeConfig
 from llmpedia.stages import Completion
+from tests.support.builders.probe_stages import Scripted
+from tests.support.builders.runs import OPENAI
 
 
 def stage(**sections):
@@ -22,7 +22,8 @@ def responded(answer, **sections):
 
 
 @pytest.mark.parametrize(
-    "text", ["In 1871.", " In 1871.\n", "", " \n", "<think>1871?</think>\nIn 1871.", "I can't help with that."]
+    "text",
+    ["In 1871.", " In 1871.\n", "", " \n", "<think>1871?</think>\nIn 1871.", "I can't help with that."],
 )
 def test_a_response_is_kept_as_it_is(text):
     """A model that says nothing recalls nothing: that is no failure."""
@@ -45,14 +46,23 @@ def test_a_thought_that_never_ends_is_kept_as_it_is_and_not_asked_again():
 
 def test_an_engine_that_fails_is_an_error():
     told, _ = responded(Completion(error="engine: HTTP 400: no"))
-    assert (told.text, told.finish_reason, told.truncated, told.error) == (None, None, False, "engine: HTTP 400: no")
+    assert (told.text, told.finish_reason, told.truncated, told.error) == (
+        None,
+        None,
+        False,
+        "engine: HTTP 400: no",
+    )
 
 
 def test_the_model_is_sent_the_question_alone_and_bound_by_nothing():
     _, model = responded("x", grading={"examples": True})
     request = model.asked[0]
     assert [role for role, _ in request.messages] == ["system", "user"]
-    assert (request.messages[1][1], request.constraint, request.stage) == ("When was it built?", None, "closed_book")
+    assert (request.messages[1][1], request.constraint, request.stage) == (
+        "When was it built?",
+        None,
+        "closed_book",
+    )
 
 
 def test_a_question_is_not_altered():
@@ -61,12 +71,20 @@ def test_a_question_is_not_altered():
 
 
 def test_the_stage_has_settings_of_its_own():
-    request = stage(stages={"closed_book": {"model": "other", "max_tokens": 99, "reasoning_effort": "low"}}).request("q")
-    assert request.model == "other" and '"max_tokens": 99' in request.sampling and '"reasoning_effort": "low"' in request.sampling
+    request = stage(
+        stages={"closed_book": {"model": "other", "max_tokens": 99, "reasoning_effort": "low"}}
+    ).request("q")
+    assert (
+        request.model == "other"
+        and '"max_tokens": 99' in request.sampling
+        and '"reasoning_effort": "low"' in request.sampling
+    )
 
 
 def test_thinking_is_switched_off_through_the_template():
-    plain, off = (stage(stages={"closed_book": own}) for own in ({}, {"template": {"enable_thinking": False}}))
+    plain, off = (
+        stage(stages={"closed_book": own}) for own in ({}, {"template": {"enable_thinking": False}})
+    )
     assert '"chat_template_kwargs": {"enable_thinking": false}' in off.request("q").sampling
     assert plain.request("q").key != off.request("q").key
     assert plain.config.identity_hash() != off.config.identity_hash()

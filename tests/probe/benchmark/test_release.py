@@ -6,19 +6,32 @@ import uuid
 
 import pyarrow as pa
 import pytest
-from tests.support.builders.probe_folders import PUBLISHED, filled
 
 from llmpedia.errors import InputError
 from llmpedia.probe.benchmark.release import content_id, read_benchmark, record, released, write_benchmark
 from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import RunFolder
 from llmpedia.tables import BENCHMARK, TABLES
+from tests.support.builders.probe_folders import PUBLISHED, filled
 
 
 def question(number, group, named="Who? One?", clue="Who? Two?", fate="kept", reason=None):
     answers = [{"value": v, "documents": [n], "spans": [v]} for n, v in enumerate(("1871", "1874"))]
-    told = {"named_entity": named, "clue_based": clue, "preferred_answer": "1871 or 1874.", "answers": answers}
-    return filled("questions", subgraph_id=number, group_id=group, fate=fate, reason=reason, path=["A", "B", "C"], **told)
+    told = {
+        "named_entity": named,
+        "clue_based": clue,
+        "preferred_answer": "1871 or 1874.",
+        "answers": answers,
+    }
+    return filled(
+        "questions",
+        subgraph_id=number,
+        group_id=group,
+        fate=fate,
+        reason=reason,
+        path=["A", "B", "C"],
+        **told,
+    )
 
 
 def check(group, name, fate="kept", reason=None):
@@ -27,13 +40,24 @@ def check(group, name, fate="kept", reason=None):
 
 def build(folder, questions, checks, last=True, **validation):
     wanted = {"read": True, "web": True, "review": True, **validation}
-    description = {"identity_hash": "x", "identity": {"validation": wanted}, "seeds": [], "prompts": {}, "kind": "probe"}
+    description = {
+        "identity_hash": "x",
+        "identity": {"validation": wanted},
+        "seeds": [],
+        "prompts": {},
+        "kind": "probe",
+    }
     with Lease(RunFolder(str(folder)).folder) as lease:
         run = RunFolder.create_or_open(str(folder), description)
-        graphs = [filled("subgraphs", subgraph_id=q["subgraph_id"], n_maj=5, n_min=2, fate="kept") for q in questions]
+        graphs = [
+            filled("subgraphs", subgraph_id=q["subgraph_id"], n_maj=5, n_min=2, fate="kept")
+            for q in questions
+        ]
         tables = {"subgraphs": graphs, "questions": questions, "checks": checks}
         facts = {"step": "read" if not wanted["web"] else "web", "last": last}
-        run.commit(lease, {n: pa.Table.from_pylist(rows, schema=TABLES[n]) for n, rows in tables.items()}, facts)
+        run.commit(
+            lease, {n: pa.Table.from_pylist(rows, schema=TABLES[n]) for n, rows in tables.items()}, facts
+        )
     return run
 
 
@@ -64,7 +88,9 @@ def test_a_group_that_did_not_is_left_out_with_its_reason(tmp_path, checks, why)
 
 
 def test_rejected_questions_are_counted(tmp_path):
-    assert released(build(tmp_path, [question(0, None, fate="rejected", reason="leak")], []))[1] == {"questions: rejected": 1}
+    assert released(build(tmp_path, [question(0, None, fate="rejected", reason="leak")], []))[1] == {
+        "questions: rejected": 1
+    }
 
 
 def test_only_the_checks_that_the_build_wants_are_needed(tmp_path):
@@ -124,7 +150,10 @@ def test_the_published_file_loads_unchanged(tmp_path, name):
         ({"eval": {**PUBLISHED["eval"], "preferred_answer": None}}, "eval.preferred_answer = None"),
         ({"eval": {**PUBLISHED["eval"], "gold_answers": [{"value": "x"}]}}, "at least two"),
         ({"eval": {**PUBLISHED["eval"], "gold_answers": [{"value": "x"}, {"value": "X "}]}}, "at least two"),
-        ({"eval": {**PUBLISHED["eval"], "gold_answers": [{"value": "x"}, "y"]}}, "gold_answers[1].value = None"),
+        (
+            {"eval": {**PUBLISHED["eval"], "gold_answers": [{"value": "x"}, "y"]}},
+            "gold_answers[1].value = None",
+        ),
     ],
 )
 def test_a_record_at_fault_is_named_with_its_line(tmp_path, change, said):
@@ -138,7 +167,8 @@ def test_a_record_at_fault_is_named_with_its_line(tmp_path, change, said):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("", "holds no record"), (f"{json.dumps(PUBLISHED)}\n" * 2, "comes twice"), ("{", "no JSON")]
+    ("text", "said"),
+    [("", "holds no record"), (f"{json.dumps(PUBLISHED)}\n" * 2, "comes twice"), ("{", "no JSON")],
 )
 def test_a_file_at_fault_is_named(tmp_path, text, said):
     (tmp_path / "b.jsonl").write_text(text)

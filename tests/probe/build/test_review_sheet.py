@@ -1,4 +1,6 @@
-"""llmpedia/probe/build/review_sheet.py: sheets of groups, what a reader may get wrong, decisions as checks."""
+"""llmpedia/probe/build/review_sheet.py: sheets of groups, what a reader may get wrong, decisions as
+checks.
+"""
 
 import csv
 

@@ -109,7 +109,8 @@ def test_a_killed_build_gives_the_same_export(built, world, corpus, head, tmp_pa
     calm, want = built
     slow = World(tmp_path, "latency.kind=constant", "latency.mean_s=0.05")
     rng = random.Random(7)
-    run, kills = tmp_path / "storm", 0
+    run = tmp_path / "storm"
+    kills = 0
     try:
         config = build_config(tmp_path, slow, corpus, engine={"concurrency": 16})
         while kills < 5:

@@ -1,9 +1,9 @@
 """llmpedia/probe/candidates/attribute_mentions.py: who is seen with which attribute."""
 
-from llmpedia.probe.documents import KnowledgePoint, Mention, sentences
-from llmpedia.probe.candidates.mentions import key_of
 from llmpedia.probe.candidates.attribute_mentions import MOST_SUBJECTS, sightings
 from llmpedia.probe.candidates.attributes import load_slots
+from llmpedia.probe.candidates.mentions import key_of
+from llmpedia.probe.documents import KnowledgePoint, Mention, sentences
 
 SLOTS = load_slots(None)
 
@@ -22,7 +22,13 @@ def seen(text, *mentions, first=0, last=None, slot=None):
 
 def test_every_name_of_a_sentence_with_a_slot_is_seen():
     text = "Vannevar Bush was born in Everett in 1890. Bush liked Boston."
-    found = seen(text, mention(text, "Vannevar Bush"), mention(text, "Everett"), mention(text, "Boston"), slot="birth_date")
+    found = seen(
+        text,
+        mention(text, "Vannevar Bush"),
+        mention(text, "Everett"),
+        mention(text, "Boston"),
+        slot="birth_date",
+    )
     assert found == [(0, "Vannevar Bush"), (0, "Everett")]
 
 

@@ -1,4 +1,6 @@
-"""llmpedia/probe/candidates/attributes.py: a cue and a value of its kind in one sentence, and a file that is checked."""
+"""llmpedia/probe/candidates/attributes.py: a cue and a value of its kind in one sentence, and a
+file that is checked.
+"""
 
 import time
 
@@ -124,18 +126,32 @@ def test_a_file_of_another_language_replaces_the_shipped_one(tmp_path):
 
 def test_cues_of_scripts_without_spaces_are_found_inside_a_run(tmp_path):
     slots = {"population": {"words": "人口", "value": "number", "cues": ["人口"]}}
-    assert load_slots(written(tmp_path, slots=slots, values={"number": r"\d+"})).of("该市人口为5120人。") == ["population"]
+    assert load_slots(written(tmp_path, slots=slots, values={"number": r"\d+"})).of("该市人口为5120人。") == [
+        "population"
+    ]
 
 
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"slots": {"Birth": {"words": "birth", "value": "any", "cues": ["born"]}}}, "slots.Birth: a name holds small letters"),
+        (
+            {"slots": {"Birth": {"words": "birth", "value": "any", "cues": ["born"]}}},
+            "slots.Birth: a name holds small letters",
+        ),
         ({"slots": {"birth": {"words": "birth", "value": "any", "cues": []}}}, "slots.birth.cues"),
-        ({"slots": {"birth": {"words": "birth", "value": "any", "cues": [" "]}}}, "slots.birth.cues: ' ' holds no character"),
+        (
+            {"slots": {"birth": {"words": "birth", "value": "any", "cues": [" "]}}},
+            "slots.birth.cues: ' ' holds no character",
+        ),
         ({"slots": {"birth": {"words": "birth", "value": "any", "cues": [True]}}}, "slots.birth.cues.0"),
-        ({"slots": {"birth": {"words": "birth", "value": "year", "cues": ["born"]}}}, "slots.birth.value = 'year': is no kind"),
-        ({"slots": {"birth": {"words": "b", "value": "any", "cues": ["b"], "patterns": ["("]}}}, "slots.birth.patterns: '('"),
+        (
+            {"slots": {"birth": {"words": "birth", "value": "year", "cues": ["born"]}}},
+            "slots.birth.value = 'year': is no kind",
+        ),
+        (
+            {"slots": {"birth": {"words": "b", "value": "any", "cues": ["b"], "patterns": ["("]}}},
+            "slots.birth.patterns: '('",
+        ),
         ({"slots": {"birth": {"value": "any", "cues": ["born"]}}}, "slots.birth.words"),
         ({"values": {"date": "["}}, "values.date: '[': is no regular expression"),
         ({"colours": []}, "colours"),

@@ -4,11 +4,11 @@ import json
 
 import jsonschema
 import pytest
-from tests.support.builders.probe_stages import asked_of, build_config
 
-from llmpedia.probe.documents import KnowledgePoint
 from llmpedia.probe.candidates.knowledge import LabelKnowledge
+from llmpedia.probe.documents import KnowledgePoint
 from llmpedia.stages import AnswerError
+from tests.support.builders.probe_stages import asked_of, build_config
 
 PATH = "Science > Physics > Acoustics"
 TEXT = "One is here. Two is here. Three is here. Four is here. Five is here. Six is here."
@@ -67,7 +67,9 @@ def test_a_label_that_cannot_be_used_says_why(change, said):
         parsed(answer(**change))
 
 
-@pytest.mark.parametrize("text", ["", "{}", "I think Physics.", answer() + answer(), answer()[:-1] + ', "first": 2}'])
+@pytest.mark.parametrize(
+    "text", ["", "{}", "I think Physics.", answer() + answer(), answer()[:-1] + ', "first": 2}']
+)
 def test_answer_of_another_form_cannot_be_used(text):
     with pytest.raises(AnswerError):
         parsed(text)
@@ -102,15 +104,18 @@ def test_the_prompt_lists_every_path_and_numbers_the_sentences():
     label = stage()
     system, user = label.request(label.question(TEXT)).messages
     assert label.taxonomy.block in system[1] and "50%" in system[1]
-    assert user[1].startswith("Sentences: 6\n<document>\n[0] One is here.\n[1] Two is here.\n") and user[1].endswith(
-        "\n</document>"
-    )
+    assert user[1].startswith("Sentences: 6\n<document>\n[0] One is here.\n[1] Two is here.\n") and user[
+        1
+    ].endswith("\n</document>")
 
 
 def test_the_system_turn_is_the_same_for_every_document():
     """It holds the long list, which a prefix cache then reads once."""
     label = stage()
-    assert label.request(label.question(TEXT)).messages[0] == label.request(label.question("Another text.")).messages[0]
+    assert (
+        label.request(label.question(TEXT)).messages[0]
+        == label.request(label.question("Another text.")).messages[0]
+    )
 
 
 def test_a_document_cannot_leave_its_block():
@@ -149,6 +154,7 @@ def test_xgrammar_compiles_all_paths_and_lets_no_other_through():
     import time
 
     import xgrammar
+
     from tests.support.small_model import tokenizer
 
     compiler = xgrammar.GrammarCompiler(xgrammar.TokenizerInfo.from_huggingface(tokenizer()))

@@ -1,8 +1,10 @@
-"""llmpedia/probe/candidates/mentions.py: real spaCy; GLiNER and T-NER through stand-ins with the calls and shapes of the real libraries.
+"""llmpedia/probe/candidates/mentions.py: real spaCy; GLiNER and T-NER through stand-ins with the
+calls and shapes of the real libraries.
 
-The weights of those two cannot be had without a network, so their modules are replaced: signatures and answers were read from
-gliner 0.2.29 (``GLiNER.from_pretrained``, ``inference``) and tner 0.2.4 (``TransformersNER``, ``predict``). That the real models
-are called rightly is thereby likely, not proved.
+The weights of those two cannot be had without a network, so their modules are replaced: signatures
+and answers were read from gliner 0.2.29 (``GLiNER.from_pretrained``, ``inference``) and tner 0.2.4
+(``TransformersNER``, ``predict``). That the real models are called rightly is thereby likely, not
+proved.
 """
 
 import re
@@ -12,8 +14,8 @@ import types
 import pytest
 
 from llmpedia.errors import ConfigError
-from llmpedia.probe.settings.build import MentionsSection
 from llmpedia.probe.candidates.mentions import Span, TnerTagger, key_of, make_tagger, title_of, told
+from llmpedia.probe.settings.build import MentionsSection
 
 TEXT = "Vannevar Bush headed an office in Washington. The Second World War began in 1939 and cost $5."
 
@@ -75,7 +77,9 @@ def test_the_first_mentions_are_kept():
 
 def test_a_title_is_the_first_mention_wherever_it_stands():
     found = told("In Europe, kalvarija is a town.", [Span(3, 9, "LOC")], "Kalvarija", 1)
-    assert [(m.surface, m.label, m.kind, m.start, m.end) for m in found] == [("Kalvarija", "title", "entity", 11, 20)]
+    assert [(m.surface, m.label, m.kind, m.start, m.end) for m in found] == [
+        ("Kalvarija", "title", "entity", 11, 20)
+    ]
     away = told("A town.", [], "Kalvarija", 5)
     assert [(m.key, m.start, m.end) for m in away] == [("kalvarija", 0, 0)]
 
@@ -97,7 +101,9 @@ def test_the_title_of_a_document(url, text, title):
 
 
 class Gliner:
-    """As gliner 0.2.29: a list of dicts for each text, offsets of characters; a text is cut after ``READS`` words."""
+    """As gliner 0.2.29: a list of dicts for each text, offsets of characters; a text is cut after
+    ``READS`` words.
+    """
 
     READS = 384
     asked = ()
@@ -117,20 +123,33 @@ class Gliner:
             label = {True: "event", False: "person"}
             assert set(label.values()) <= set(labels)
             found.append(
-                [{"start": m.start(), "end": m.end(), "text": m[0], "label": label["War" in m[0]], "score": 0.9} for m in marks]
+                [
+                    {
+                        "start": m.start(),
+                        "end": m.end(),
+                        "text": m[0],
+                        "label": label["War" in m[0]],
+                        "score": 0.9,
+                    }
+                    for m in marks
+                ]
             )
         return found
 
 
 class Tner:
-    """As tner 0.2.4: words in, positions of words out; a text without words raises, words past its tokens get no tag."""
+    """As tner 0.2.4: words in, positions of words out; a text without words raises, words past its
+    tokens get no tag.
+    """
 
     def __init__(self, model, max_length=128):
         if model == "missing":
             raise OSError("missing is not a local folder and is not a valid model identifier")
         self.words = max_length // 4
 
-    def predict(self, inputs, labels=None, batch_size=None, cache_file_feature=None, cache_file_prediction=None):
+    def predict(
+        self, inputs, labels=None, batch_size=None, cache_file_feature=None, cache_file_prediction=None
+    ):
         inputs = [i.split(" ") if type(i) is str else i for i in inputs]
         entities = []
         for words in inputs:
@@ -138,13 +157,22 @@ class Tner:
             entities.append([])
             for n, word in enumerate(words[: self.words]):
                 before = entities[-1][-1] if entities[-1] else None
-                if before and before["type"] == "person" and before["position"][-1] == n - 1 and word[0].isupper():
+                if (
+                    before
+                    and before["type"] == "person"
+                    and before["position"][-1] == n - 1
+                    and word[0].isupper()
+                ):
                     before["entity"].append(word)
                     before["position"].append(n)
                 elif word[0].isupper():
-                    entities[-1].append({"type": "person", "entity": [word], "position": [n], "probability": [0.9]})
+                    entities[-1].append(
+                        {"type": "person", "entity": [word], "position": [n], "probability": [0.9]}
+                    )
                 elif word.isdigit():
-                    entities[-1].append({"type": "cardinal_number", "entity": [word], "position": [n], "probability": [0.9]})
+                    entities[-1].append(
+                        {"type": "cardinal_number", "entity": [word], "position": [n], "probability": [0.9]}
+                    )
         return {"prediction": [], "probability": [], "input": inputs, "entity_prediction": entities}
 
 
@@ -180,12 +208,16 @@ def test_windows_hold_whole_sentences_and_leave_no_word_out(backend):
 
 
 def test_events_are_told_from_entities(backend):
-    found = told("The Great War", [Span(0, 13, "EVENT"), Span(4, 9, "event"), Span(0, 3, "work_of_art")], None, 9)
+    found = told(
+        "The Great War", [Span(0, 13, "EVENT"), Span(4, 9, "event"), Span(0, 3, "work_of_art")], None, 9
+    )
     assert [m.kind for m in found] == ["entity", "event", "event"]
 
 
 def test_a_model_that_is_not_there_is_refused_in_one_line(backend):
-    with pytest.raises(ConfigError, match=rf"mentions\.model = 'missing': {backend} finds no such model; download it") as refused:
+    with pytest.raises(
+        ConfigError, match=rf"mentions\.model = 'missing': {backend} finds no such model; download it"
+    ) as refused:
         make_tagger(MentionsSection(backend=backend, model="missing"))
     assert "\n" not in str(refused.value)
 
@@ -198,7 +230,10 @@ def test_a_model_must_be_named(backend):
 @pytest.mark.parametrize("name", ["gliner", "tner", "spacy"])
 def test_a_package_that_is_not_there_is_named_with_the_way_out(name, monkeypatch):
     monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ConfigError, match=rf"mentions\.backend = '{name}': its package cannot be loaded .*pip install '{name}"):
+    with pytest.raises(
+        ConfigError,
+        match=rf"mentions\.backend = '{name}': its package cannot be loaded .*pip install '{name}",
+    ):
         make_tagger(MentionsSection(backend=name, model="m"))
 
 
@@ -206,4 +241,7 @@ def test_no_word_beyond_the_tokens_of_a_window_is_lost_to_tner(monkeypatch):
     """A window has a quarter as many words as the model is told to read tokens."""
     monkeypatch.setitem(sys.modules, "tner", types.SimpleNamespace(TransformersNER=Tner))
     tagger = TnerTagger("m", 9)
-    assert all(len(text.split()) <= tagger._model.words for text in (("x " * 900)[s:e] for s, e in tagger._windows("x " * 900)))
+    assert all(
+        len(text.split()) <= tagger._model.words
+        for text in (("x " * 900)[s:e] for s, e in tagger._windows("x " * 900))
+    )

@@ -1,4 +1,6 @@
-"""llmpedia/probe/candidates/pairs.py: who is compared with whom; bounded, the same in any order, and no conflict lost to the bounds."""
+"""llmpedia/probe/candidates/pairs.py: who is compared with whom; bounded, the same in any order,
+and no conflict lost to the bounds.
+"""
 
 import random
 from collections import Counter
@@ -7,11 +9,11 @@ from math import comb
 import numpy as np
 import pytest
 
-from llmpedia.probe.settings.build import PairsSection
-from llmpedia.probe.documents import Sighting
-from llmpedia.probe.candidates.text_sketches import Texts
-from llmpedia.probe.candidates.pairs import Prepared, candidate_pairs
 from llmpedia.probe.candidates.pair_selection import chosen
+from llmpedia.probe.candidates.pairs import Prepared, candidate_pairs
+from llmpedia.probe.candidates.text_sketches import Texts
+from llmpedia.probe.documents import Sighting
+from llmpedia.probe.settings.build import PairsSection
 from llmpedia.tables import table
 
 WORDS = ["".join(random.Random(i).choices("abcdefghijklmnopqrstuvwxyz", k=6)) for i in range(3000)]
@@ -77,7 +79,12 @@ def test_across_points_a_rare_name_alone_makes_an_open_pair_of_less_worth():
 
 
 def test_within_a_point_a_rare_name_alone_makes_none():
-    assert found([document(1, 5, mentions=["rareton"]), document(2, 6, subject="sejny", mentions=["rareton"])]).pairs == []
+    assert (
+        found(
+            [document(1, 5, mentions=["rareton"]), document(2, 6, subject="sejny", mentions=["rareton"])]
+        ).pairs
+        == []
+    )
 
 
 def test_an_open_pair_is_about_the_rarest_name_that_both_share():
@@ -110,17 +117,25 @@ def test_copies_with_other_figures_are_a_pair():
 
 
 def test_copies_that_tell_another_name_are_a_pair():
-    texts = [f"The old town was founded by {name} in 1705. {filler(1)}." for name in ("Kazimierz", "Wladyslaw")]
-    documents = [Prepared(n, ("P",), [Sighting(0, "town", "town", "creator")], [], t) for n, t in enumerate(texts)]
+    texts = [
+        f"The old town was founded by {name} in 1705. {filler(1)}." for name in ("Kazimierz", "Wladyslaw")
+    ]
+    documents = [
+        Prepared(n, ("P",), [Sighting(0, "town", "town", "creator")], [], t) for n, t in enumerate(texts)
+    ]
     assert ends(found(documents)) == {(0, 1)}
 
 
 def test_figures_elsewhere_in_a_copy_make_it_a_pair():
-    assert ends(found([document(1, 5, text=filler(1) + " 1900"), document(2, 5, text=filler(1) + " 1901")])) == {(1, 2)}
+    assert ends(
+        found([document(1, 5, text=filler(1) + " 1900"), document(2, 5, text=filler(1) + " 1901")])
+    ) == {(1, 2)}
 
 
 def test_a_copy_across_points_does_not_come_back_as_an_open_pair():
-    same = [document(n, 5, path=path, text=filler(1), mentions=["rareton"]) for n, path in ((1, "P"), (2, "Q"))]
+    same = [
+        document(n, 5, path=path, text=filler(1), mentions=["rareton"]) for n, path in ((1, "P"), (2, "Q"))
+    ]
     assert found(same).pairs == []
 
 
@@ -152,10 +167,18 @@ def test_a_documents_only_comparison_is_not_crowded_out():
 
 
 def test_in_a_large_bucket_those_that_share_a_rare_context_are_compared():
-    """Five documents on a district of a country that a thousand speak of: two accounts, found by the district's name."""
+    """Five documents on a district of a country that a thousand speak of: two accounts, found by
+    the district's name.
+    """
     inside = {n: f"the district of Vostanmark {filler(n)}" for n in range(100, 600, 100)}
     documents = [
-        document(n, 5000 + n, text=inside.get(n), path="PQ"[n % 50 == 0 and n > 400], mentions=["vostanmark"] * (n in inside))
+        document(
+            n,
+            5000 + n,
+            text=inside.get(n),
+            path="PQ"[n % 50 == 0 and n > 400],
+            mentions=["vostanmark"] * (n in inside),
+        )
         for n in range(1000)
     ]
     pairs = ends(found(documents))
@@ -167,12 +190,16 @@ def test_every_pair_of_a_fact_is_kept_or_counted():
     candidates = found(documents, across=30, total=400)
     assert len(candidates.pairs) == 400
     assert len(candidates.pairs) + sum(candidates.left_out.values()) == comb(150, 2)
-    assert all(candidates.left_out[reason] > 0 for reason in ("bucket", "per_document", "rare_documents", "across", "total"))
+    assert all(
+        candidates.left_out[reason] > 0
+        for reason in ("bucket", "per_document", "rare_documents", "across", "total")
+    )
 
 
 def test_limits_take_the_best():
     documents = [document(n, n % 9, path="PQR"[n % 3]) for n in range(60)]
-    whole, capped = found(documents).pairs, found(documents, total=25).pairs
+    whole = found(documents).pairs
+    capped = found(documents, total=25).pairs
     assert capped == whole[:25]
     across = [r for r in whole if r["route"] == "mention"]
     kept = [r for r in found(documents, across=7).pairs if r["route"] == "mention"]
@@ -197,7 +224,10 @@ def test_the_order_of_documents_mentions_and_sightings_decides_nothing():
     more = [Sighting(0, f"n{n}", f"n{n}", "count") for n in range(3)]
     documents = [Prepared(d.number, d.path, [*d.sightings, *more], d.mentions, d.text) for d in documents]
     rng = random.Random(1)
-    shuffled = [Prepared(d.number, d.path, rng.sample(d.sightings, 4), rng.sample(d.mentions, 6), d.text) for d in documents]
+    shuffled = [
+        Prepared(d.number, d.path, rng.sample(d.sightings, 4), rng.sample(d.mentions, 6), d.text)
+        for d in documents
+    ]
     rng.shuffle(shuffled)
     assert found(shuffled) == found(documents)
 
@@ -208,7 +238,9 @@ def test_pairs_grow_like_the_documents():
 
 
 def test_a_popular_subject_costs_no_square():
-    """Of 2,500 documents on one fact there are 3 million pairs; a bounded number of each document's are looked at."""
+    """Of 2,500 documents on one fact there are 3 million pairs; a bounded number of each document's
+    are looked at.
+    """
     candidates = found([document(n, n % 50) for n in range(2500)])
     assert len(candidates.pairs) <= 2500 * 10 / 2
     assert comb(2500, 2) - candidates.left_out["bucket"] < 2500 * 150
@@ -237,7 +269,10 @@ def test_texts_without_words_are_no_copies():
 
 
 def test_first_choices_go_before_second_ones():
-    """0 has room for two of 1, 2 and 9. By score alone 9, whom nobody else knows, would go away empty for 2, who has 4."""
-    a, b = np.array([0, 0, 0, 1, 2]), np.array([1, 2, 9, 3, 4])
+    """0 has room for two of 1, 2 and 9. By score alone 9, whom nobody else knows, would go away
+    empty for 2, who has 4.
+    """
+    a = np.array([0, 0, 0, 1, 2])
+    b = np.array([1, 2, 9, 3, 4])
     kept = chosen(a, b, np.array([0.9, 0.8, 0.1, 0.95, 0.95]), np.zeros(5, bool), 2)
     assert kept.tolist() == [True, False, True, True, True]

@@ -3,17 +3,19 @@
 import json
 
 import pytest
-from tests.support.builders.runs import one_line
 
 from llmpedia.errors import ConfigError
 from llmpedia.probe.candidates.taxonomy import field_of, load_taxonomy, path_text
+from tests.support.builders.runs import one_line
 
 TREE = {"Crafts": {"Wood": ["Carving", "Turning"], "Clay": ["Pots"]}, "Games": {"Board": ["Chess"]}}
 
 
 def written(tmp_path, tree, **more):
     file = tmp_path / "t.json"
-    file.write_text(tree if isinstance(tree, str) else json.dumps({"source": "test", "taxonomy": tree, **more}))
+    file.write_text(
+        tree if isinstance(tree, str) else json.dumps({"source": "test", "taxonomy": tree, **more})
+    )
     return str(file)
 
 
@@ -26,7 +28,9 @@ def test_the_shipped_taxonomy_has_the_published_counts():
 def test_reports_group_by_the_middle_level_whose_names_are_unique():
     paths = load_taxonomy(None).paths
     assert len({field_of(path) for path in paths}) == 84
-    assert {"News Events and Public Information", "Government and Civic Affairs"} <= {field_of(path) for path in paths}
+    assert {"News Events and Public Information", "Government and Civic Affairs"} <= {
+        field_of(path) for path in paths
+    }
 
 
 def test_paths_go_to_text_and_back():
@@ -36,9 +40,15 @@ def test_paths_go_to_text_and_back():
 
 
 def test_the_block_holds_every_path_in_order(tmp_path):
-    assert load_taxonomy(written(tmp_path, TREE)).block == "Crafts\n- Wood: Carving; Turning\n- Clay: Pots\nGames\n- Board: Chess"
+    assert (
+        load_taxonomy(written(tmp_path, TREE)).block
+        == "Crafts\n- Wood: Carving; Turning\n- Clay: Pots\nGames\n- Board: Chess"
+    )
     block = load_taxonomy(None).block.split("\n")
-    assert (len(block), sum(line.count("; ") + 1 for line in block if line.startswith("- "))) == (18 + 84, 340)
+    assert (len(block), sum(line.count("; ") + 1 for line in block if line.startswith("- "))) == (
+        18 + 84,
+        340,
+    )
 
 
 @pytest.mark.parametrize(

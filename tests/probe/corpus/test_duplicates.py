@@ -1,12 +1,14 @@
-"""Copies: exact ones, near ones by an estimate that is close to the true Jaccard similarity, and who stays."""
+"""Copies: exact ones, near ones by an estimate that is close to the true Jaccard similarity, and
+who stays.
+"""
 
 import json
 
 import numpy as np
 import pytest
-from tests.support.builders.corpus import prose, read, section
 
 from llmpedia.probe.corpus.duplicates import Seen, Signatures, folded_key, shingle_hashes
+from tests.support.builders.corpus import prose, read, section
 
 
 def changed(text, *places):
@@ -22,7 +24,9 @@ def jaccard(a, b, size=5):
 
 
 def corpus(folder, *texts):
-    lines = "".join(json.dumps({"text": text, "url": f"https://a.example/{n}"}) + "\n" for n, text in enumerate(texts))
+    lines = "".join(
+        json.dumps({"text": text, "url": f"https://a.example/{n}"}) + "\n" for n, text in enumerate(texts)
+    )
     (folder / "a.jsonl").write_text(lines)
     return folder / "a.jsonl"
 
@@ -49,11 +53,16 @@ def test_the_first_of_several_copies_stays(tmp_path):
 
 def test_the_threshold_is_of_the_jaccard_similarity(tmp_path):
     text = prose(1, 400)
-    near, far = changed(text, 50, 150), changed(text, *range(10, 400, 20))
+    near = changed(text, 50, 150)
+    far = changed(text, *range(10, 400, 20))
     assert jaccard(text, near) > 0.9 and 0.5 < jaccard(text, far) < 0.7
     path = corpus(tmp_path, text, near, far)
     assert fates(read(path)) == [("kept", None), ("near_duplicate", 0), ("kept", None)]
-    assert fates(read(path, near_duplicate=0.5)) == [("kept", None), ("near_duplicate", 0), ("near_duplicate", 0)]
+    assert fates(read(path, near_duplicate=0.5)) == [
+        ("kept", None),
+        ("near_duplicate", 0),
+        ("near_duplicate", 0),
+    ]
     assert fates(read(path, near_duplicate=1.0)) == [("kept", None)] * 3
     assert fates(read(path, near_duplicate=0.95, permutations=16))[2] == ("kept", None)
 
@@ -78,7 +87,9 @@ def test_shingles_are_runs_of_words_in_their_order():
 def test_a_signature_is_the_same_in_every_process_and_version():
     """Stored nowhere, but two builds of one corpus must keep the same documents."""
     assert shingle_hashes("one two three four five six", 5).tolist() == [1642521514, 2564537316]
-    values = np.frombuffer(Signatures(section("x", permutations=16)).of("one two three four five six"), np.uint32)
+    values = np.frombuffer(
+        Signatures(section("x", permutations=16)).of("one two three four five six"), np.uint32
+    )
     assert values[:3].tolist() == [123862263, 2427008366, 744481100]
 
 
@@ -86,14 +97,16 @@ def test_most_near_copies_among_thousands_are_found_and_nothing_else():
     settings = section("x")
     texts = [prose(n, 150) for n in range(2000)]
     copies = {n: changed(texts[n - 100], 75) for n in range(100, 2000, 10)}
-    signatures, seen = Signatures(settings), Seen(settings)
+    signatures = Signatures(settings)
+    seen = Seen(settings)
     found = {}
     for n in range(2000):
         text = copies.get(n, texts[n])
         copy = seen.original(n, folded_key(text), signatures.of(text))
         if copy:
             found[n] = copy[1]
-    # a copy of what is itself left out as a copy is none of that, so both may stand for the original
+    # a copy of what is itself left out as a copy is none of that, so both may stand for the
+    # original
     right = {n: n - 100 for n in copies if n - 100 not in copies}
     assert set(found) <= set(copies)
     hits = [n for n in right if found.get(n) == right[n]]

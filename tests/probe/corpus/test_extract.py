@@ -3,9 +3,9 @@
 import time
 
 import pytest
-from tests.support.builders.corpus import page, prose
 
 from llmpedia.probe.corpus.extract import LARGEST, PageReader
+from tests.support.builders.corpus import page, prose
 
 
 @pytest.fixture

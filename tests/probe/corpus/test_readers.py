@@ -8,15 +8,15 @@ import pyarrow.parquet as pq
 import pytest
 import ray
 import zstandard
-from tests.support.builders.runs import one_line
-from tests.support.builders.corpus import archive, dictionary_files, page, prose, read, section
-from tests.support.dictionaries import dictionary
 
 from llmpedia.errors import InputError
 from llmpedia.probe.corpus import stream
 from llmpedia.probe.corpus.read import read_corpus
 from llmpedia.probe.documents import document_id
 from llmpedia.tables import table
+from tests.support.builders.corpus import archive, dictionary_files, page, prose, read, section
+from tests.support.builders.runs import one_line
+from tests.support.dictionaries import dictionary
 
 LINES = [{"text": prose(n), "url": f"https://a.example/{n}"} for n in range(3)]
 
@@ -34,7 +34,9 @@ def test_all_kinds_of_a_folder_in_order_of_their_paths(tmp_path):
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(jsonl([LINES[0]])))
     (tmp_path / "b.jsonl.zst").write_bytes(zstandard.compress(jsonl([LINES[1]])))
     pq.write_table(pa.Table.from_pylist([LINES[2]]), tmp_path / "c.parquet")
-    (tmp_path / "d.warc.gz").write_bytes(archive([{"url": "https://w.example/", "body": page(prose(3)).encode()}]))
+    (tmp_path / "d.warc.gz").write_bytes(
+        archive([{"url": "https://w.example/", "body": page(prose(3)).encode()}])
+    )
     dictionary_files(tmp_path, "e", [(["word"], f"word\n   {prose(4)}\n")])
     (tmp_path / "f.html").write_text(page(prose(5)))
     (tmp_path / "sub" / "g.txt").write_text(prose(6))
@@ -103,7 +105,12 @@ def test_the_same_files_give_the_same_rows_wherever_they_lie(tmp_path):
 def test_a_damaged_line_is_a_row_that_says_why(tmp_path, line, why):
     (tmp_path / "a.jsonl").write_bytes(b"\n" + jsonl([line]) + b"\n" + jsonl(LINES[:1]))
     bad, good = read(tmp_path / "a.jsonl")
-    assert (bad["fate"], bad["url"], bad["text"], bad["document_id"]) == ("unreadable", "a.jsonl#0", None, None)
+    assert (bad["fate"], bad["url"], bad["text"], bad["document_id"]) == (
+        "unreadable",
+        "a.jsonl#0",
+        None,
+        None,
+    )
     assert why in bad["reason"]
     assert (good["number"], good["fate"], good["text"]) == (1, "kept", prose(0))
 
@@ -113,14 +120,18 @@ def test_fields_of_other_names_and_below_others(tmp_path):
     (tmp_path / "a.jsonl").write_bytes(jsonl(rows))
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "b.parquet")
     found = [read(tmp_path / name, text="content", url="meta.uri") for name in ("a.jsonl", "b.parquet")]
-    assert [[(r["url"], r["text"]) for r in some] for some in found] == [[(r["meta"]["uri"], r["content"]) for r in rows]] * 2
+    assert [[(r["url"], r["text"]) for r in some] for some in found] == [
+        [(r["meta"]["uri"], r["content"]) for r in rows]
+    ] * 2
 
 
 def test_parquet_tells_its_columns_and_bad_values(tmp_path):
     texts = pa.array([prose(0).encode(), b"\xff" * 300, None], pa.binary()).cast(pa.string(), safe=False)
     pq.write_table(pa.table({"text": texts}), tmp_path / "a.parquet")
     rows = read(tmp_path / "a.parquet")
-    assert told(rows) == [(n, f"a.parquet#{n}", "a.parquet", fate) for n, fate in enumerate(["kept", *["unreadable"] * 2])]
+    assert told(rows) == [
+        (n, f"a.parquet#{n}", "a.parquet", fate) for n, fate in enumerate(["kept", *["unreadable"] * 2])
+    ]
     assert [r["reason"] for r in rows] == [None, "text is not UTF-8", "text is no text"]
     with pytest.raises(InputError) as caught:
         read(tmp_path / "a.parquet", text="body")
@@ -142,9 +153,18 @@ def test_a_damaged_file_is_named_after_what_could_be_read(tmp_path):
 
 
 RECORDS = [
-    {"url": "https://w.example/info", "body": b"software: x", "kind": "warcinfo", "content_type": "application/warc-fields"},
+    {
+        "url": "https://w.example/info",
+        "body": b"software: x",
+        "kind": "warcinfo",
+        "content_type": "application/warc-fields",
+    },
     {"url": "https://w.example/0", "body": page(prose(0)).encode()},
-    {"url": "https://w.example/1", "body": gzip.compress(page(prose(1)).encode()), "more": "Content-Encoding: gzip\r\n"},
+    {
+        "url": "https://w.example/1",
+        "body": gzip.compress(page(prose(1)).encode()),
+        "more": "Content-Encoding: gzip\r\n",
+    },
     {"url": "https://w.example/img", "body": b"\x89PNG", "content_type": "image/png"},
     {"url": "https://w.example/gone", "body": page(prose(9)).encode(), "status": "404 Not Found"},
     {"url": "https://w.example/lies", "body": b"no gzip at all", "more": "Content-Encoding: gzip\r\n"},
@@ -153,7 +173,12 @@ RECORDS = [
         "body": page("été " + prose(2)).encode("latin-1"),
         "content_type": "text/html; charset=latin-1",
     },
-    {"url": "https://w.example/3", "body": prose(3).encode(), "kind": "conversion", "content_type": "text/plain"},
+    {
+        "url": "https://w.example/3",
+        "body": prose(3).encode(),
+        "kind": "conversion",
+        "content_type": "text/plain",
+    },
 ]
 
 
@@ -174,7 +199,12 @@ def test_pages_and_texts_of_an_archive_and_nothing_else(tmp_path, name):
 
 def test_other_spellings_of_a_record_s_header(tmp_path):
     """The grammar of WARC 1.0 has addresses between angle brackets; types of media are of any case."""
-    record = {"url": "<https://w.example/0>", "body": prose(3).encode(), "kind": "conversion", "content_type": "Text/Plain"}
+    record = {
+        "url": "<https://w.example/0>",
+        "body": prose(3).encode(),
+        "kind": "conversion",
+        "content_type": "Text/Plain",
+    }
     (tmp_path / "a.warc").write_bytes(archive([record]))
     assert [(r["url"], r["fate"]) for r in read(tmp_path / "a.warc")] == [("https://w.example/0", "kept")]
 
@@ -183,7 +213,9 @@ def test_other_spellings_of_a_record_s_header(tmp_path):
 @pytest.mark.parametrize("compressed", [True, False])
 def test_an_archive_that_ends_within_a_record_is_damaged(tmp_path, compressed, cut):
     """The reader of archives takes any end for the end."""
-    whole = archive([*RECORDS, {"url": "https://w.example/4", "body": page(prose(4, 300)).encode()}], compressed)
+    whole = archive(
+        [*RECORDS, {"url": "https://w.example/4", "body": page(prose(4, 300)).encode()}], compressed
+    )
     (tmp_path / "a.warc").write_bytes(whole)
     name = tmp_path / ("b.warc.gz" if compressed else "b.warc")
     name.write_bytes(whole[:-cut])
@@ -195,7 +227,10 @@ def test_an_archive_that_ends_within_a_record_is_damaged(tmp_path, compressed, c
 def test_an_entry_of_a_dictionary_is_one_document_whatever_its_headwords(tmp_path):
     entries = [
         (["00-database-info", "00-mine"], "About this dictionary. " + prose(9)),
-        (["adit", "mine", "adits"], f"Adit\n\n   {prose(1, 30)}\n   {prose(2, 30)}\n\n   second\nparagraph\n"),
+        (
+            ["adit", "mine", "adits"],
+            f"Adit\n\n   {prose(1, 30)}\n   {prose(2, 30)}\n\n   second\nparagraph\n",
+        ),
         (["c++", "no such"], f"C++ {prose(3)}"),
     ]
     index = dictionary_files(tmp_path, "mines", entries, ["torn line", "beyond\tEEEE\tEEEE"])
@@ -223,7 +258,9 @@ def test_a_dictionary_without_its_index_or_its_texts_is_refused(tmp_path):
 
 
 def test_a_real_dictionary_is_read_whole():
-    """The Jargon File, as Debian ships it: 2,314 lines of the index, seven of them on the dictionary itself."""
+    """The Jargon File, as Debian ships it: 2,314 lines of the index, seven of them on the
+    dictionary itself.
+    """
     rows = read(dictionary("jargon"), least_chars=0)
     assert len(rows) == 2307 and {r["source"] for r in rows} == {"jargon.dict.dz"}
     assert sum(r["fate"] == "kept" for r in rows) > 2000
@@ -252,7 +289,8 @@ def many(folder):
 def test_ray_gives_the_same_rows_in_the_same_order(tmp_path, head, monkeypatch):
     many(tmp_path)
     monkeypatch.setattr(stream, "_BLOCK", 50_000)
-    here, whole = read(tmp_path), (tmp_path / "b.warc.gz").read_bytes()
+    here = read(tmp_path)
+    whole = (tmp_path / "b.warc.gz").read_bytes()
     assert len(here) == 1590 and {r["fate"] for r in here} == {"kept", "exact_duplicate", "near_duplicate"}
     (tmp_path / "b.warc.gz").write_bytes(whole[:-100])
     damaged_here = until_damaged(tmp_path)

@@ -83,7 +83,10 @@ def test_what_tells_no_account_from_another_is_no_leak(question, answers):
 
 
 def test_a_leak_names_what_and_of_which_answer():
-    assert leak("Who built it in eighteen seventy-four?", ["1871", "1874"]) == "it gives away 1874 of the answer '1874'"
+    assert (
+        leak("Who built it in eighteen seventy-four?", ["1871", "1874"])
+        == "it gives away 1874 of the answer '1874'"
+    )
 
 
 @pytest.mark.parametrize(
@@ -170,7 +173,9 @@ def test_whether_a_value_can_come_from_a_text(value, source, can):
     assert shares(value, source) is can
 
 
-@pytest.mark.parametrize("text", ["", " ", "\ud800 12", "\x00", "9" * 5000 + "th", "aprıl 1900", "99.99.9999", "\u0301", "١٢"])
+@pytest.mark.parametrize(
+    "text", ["", " ", "\ud800 12", "\x00", "9" * 5000 + "th", "aprıl 1900", "99.99.9999", "\u0301", "١٢"]
+)
 def test_strange_text_is_read_without_an_error(text):
     assert leak("When was Dray built?", [text, "no such thing"]) is None
     assert leak(f"When, {text}?", ["1871", "1874"]) is None

@@ -4,14 +4,17 @@ import json
 
 import jsonschema
 import pytest
-from tests.support.builders.probe_stages import asked_of, build_config
 
 from llmpedia.probe.questions.read_check import Checked, Proof, ReadCheck, verdict_row
 from llmpedia.stages import AnswerError, Completion
 from llmpedia.tables import TABLES
+from tests.support.builders.probe_stages import asked_of, build_config
 
 ASKED = Checked(
-    "When was it built?", "When was the tower built?", ("1871", "1874"), ((12, "Built in\n1871."), (15, "Built in 1874."))
+    "When was it built?",
+    "When was the tower built?",
+    ("1871", "1874"),
+    ((12, "Built in\n1871."), (15, "Built in 1874.")),
 )
 URLS = {12: "http://a.example/1", 15: "http://b.example/2"}
 FIRST = {"supported": True, "document": 12, "quote": "built in 1871"}
@@ -52,7 +55,10 @@ def test_a_group_whose_accounts_all_stand_in_a_document_is_kept():
         (answer(DENIED, DENIED), "no document supports account 1, 2"),
         (answer(second=DENIED, reason="Only a repair."), "no document supports account 2: Only a repair."),
         (answer(fit=False, reason="Two\ntowers."), "the questions do not fit: Two towers."),
-        (answer(second=DENIED, fit=False, reason="Two towers."), "no document supports account 2: Two towers."),
+        (
+            answer(second=DENIED, fit=False, reason="Two towers."),
+            "no document supports account 2: Two towers.",
+        ),
     ],
 )
 def test_a_group_that_fails_is_rejected_with_the_reason(text, reason):
@@ -151,7 +157,9 @@ def test_a_document_cannot_leave_its_block():
 def test_example_is_a_usable_answer_to_its_own_question():
     _, asked, answered, _ = stage(prompts={"examples": True}).request(ASKED).messages
     lines = asked[1].split("\n")
-    texts = [part.partition(">\n")[2].partition("\n</document>")[0] for part in asked[1].split("<document ")[1:]]
+    texts = [
+        part.partition(">\n")[2].partition("\n</document>")[0] for part in asked[1].split("<document ")[1:]
+    ]
     named, clue = (line.partition(": ")[2] for line in lines[:2])
     question = Checked(named, clue, ("1871", "1874"), ((12, texts[0]), (15, texts[1])))
     assert stage().request(question).messages[-1] == asked

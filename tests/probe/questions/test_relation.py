@@ -4,12 +4,17 @@ import itertools
 import json
 
 import pytest
-from tests.support.builders.probe_stages import asked_of, build_config
 
 from llmpedia.probe.questions.relation import Compare, Compared
 from llmpedia.stages import AnswerError
+from tests.support.builders.probe_stages import asked_of, build_config
 
-PAIR = Compared("Marrow Point", "date of building", "The tower was built in\n 1871 by Penn.", "It was Built in 1874, they say.")
+PAIR = Compared(
+    "Marrow Point",
+    "date of building",
+    "The tower was built in\n 1871 by Penn.",
+    "It was Built in 1874, they say.",
+)
 TRUE = {"same_subject": True, "same_attribute": True, "same_context": True, "values_compatible": False}
 
 
@@ -40,7 +45,11 @@ def parsed(**change):
 def test_the_relation_is_derived_and_never_the_models_own(decisions, label):
     subject, attribute, context, compatible = decisions
     found = parsed(
-        same_subject=subject, same_attribute=attribute, same_context=context, values_compatible=compatible, relation=label
+        same_subject=subject,
+        same_attribute=attribute,
+        same_context=context,
+        values_compatible=compatible,
+        relation=label,
     )
     derived = ("support" if compatible else "conflict") if subject and attribute and context else "none"
     assert (found.relation, found.model_relation) == (derived, label)
@@ -48,7 +57,12 @@ def test_the_relation_is_derived_and_never_the_models_own(decisions, label):
 
 def test_values_and_spans_are_kept_in_one_line():
     found = parsed(span_a="built\nin   1871", subject=" Marrow\nPoint ")
-    assert (found.span_a, found.subject, found.value_a, found.value_b) == ("built in 1871", "Marrow Point", "1871", "1874")
+    assert (found.span_a, found.subject, found.value_a, found.value_b) == (
+        "built in 1871",
+        "Marrow Point",
+        "1871",
+        "1874",
+    )
 
 
 @pytest.mark.parametrize("label", [None, "yes", 1, "Support"])
@@ -87,7 +101,9 @@ def test_an_answer_that_contradicts_itself_or_the_documents_says_how(change, sai
 
 
 def test_a_pair_that_is_none_needs_no_values():
-    found = parsed(value_a="", span_a="", value_b="", span_b="", subject="", attribute="", same_attribute=False)
+    found = parsed(
+        value_a="", span_a="", value_b="", span_b="", subject="", attribute="", same_attribute=False
+    )
     assert (found.relation, found.value_a, found.span_b) == ("none", "", "")
 
 

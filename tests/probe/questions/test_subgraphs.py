@@ -1,17 +1,22 @@
-"""Subgraphs from edges: which documents stand behind which account, and which conflicts are the same one."""
+"""Subgraphs from edges: which documents stand behind which account, and which conflicts are the
+same one.
+"""
 
 from llmpedia.entities.keys import canonical_key
-from llmpedia.probe.settings.build import SubgraphsSection
 from llmpedia.probe.questions.subgraphs import facts_of, subgraphs
+from llmpedia.probe.settings.build import SubgraphsSection
 
 
 def edges(*told, slot="population"):
     """(a, b, relation, value_a, value_b) as rows of pairs and relations."""
-    pairs, relations = [], []
+    pairs = []
+    relations = []
     for n, (a, b, relation, *values) in enumerate(told):
         value_a, value_b = values or (f"v{a}", f"v{b}")
         pairs.append({"pair_id": n, "a": a, "b": b, "subject": "ashton", "slot": slot})
-        relations.append({"relation": relation, "attribute": "Head count", "value_a": value_a, "value_b": value_b})
+        relations.append(
+            {"relation": relation, "attribute": "Head count", "value_a": value_a, "value_b": value_b}
+        )
     return pairs, relations
 
 
@@ -40,7 +45,8 @@ def test_a_document_as_near_to_both_accounts_belongs_to_none():
 
 
 def test_one_wrong_support_edge_does_not_join_the_accounts():
-    # 2 and 3 stand on different sides, one step from their ends; the edge between them is a mistake.
+    # 2 and 3 stand on different sides, one step from their ends; the edge between them is a
+    # mistake.
     rows = grown((0, 1, "conflict"), (0, 2, "support"), (1, 3, "support"), (2, 3, "support"))
     assert documents(rows[0]) == [[0, 2], [1, 3]]
 
@@ -87,7 +93,10 @@ def test_the_better_supported_weaker_side_comes_first_and_the_cap_counts_kept_on
     for pair in pairs[2:]:
         pair["subject"] = "brook"
     rows = subgraphs(facts_of(pairs, relations), SubgraphsSection(seeds=1))
-    assert [(r["subject"], r["n_min"], r["fate"]) for r in rows] == [("brook", 2, "kept"), ("ashton", 1, "cap")]
+    assert [(r["subject"], r["n_min"], r["fate"]) for r in rows] == [
+        ("brook", 2, "kept"),
+        ("ashton", 1, "cap"),
+    ]
 
 
 def test_an_account_with_too_few_documents_is_told():
@@ -101,8 +110,12 @@ def test_a_further_account_with_too_few_documents_spoils_the_question_too():
 
 
 def test_a_fact_of_many_documents_is_grown_once():
-    many = [(0, n, "support", "a", "a") for n in range(2, 400, 2)] + [(1, n, "support", "b", "b") for n in range(3, 400, 2)]
-    rows = grown((0, 1, "conflict", "a", "b"), *many, *((n, n + 1, "conflict", "a", "b") for n in range(2, 398, 2)))
+    many = [(0, n, "support", "a", "a") for n in range(2, 400, 2)] + [
+        (1, n, "support", "b", "b") for n in range(3, 400, 2)
+    ]
+    rows = grown(
+        (0, 1, "conflict", "a", "b"), *many, *((n, n + 1, "conflict", "a", "b") for n in range(2, 398, 2))
+    )
     assert [r["fate"] for r in rows].count("kept") == 1
     assert sum(len(side["documents"]) for r in rows for side in r["sides"]) == 400
 
@@ -116,7 +129,11 @@ def test_facts_are_kept_apart_by_slot_and_without_one_by_the_attribute():
 
 
 def test_an_account_is_called_what_most_edges_call_it():
-    rows = grown((0, 1, "conflict", "1871", "1874"), (0, 2, "support", "in 1871", "1871"), (2, 3, "support", "1871", "1871"))
+    rows = grown(
+        (0, 1, "conflict", "1871", "1874"),
+        (0, 2, "support", "in 1871", "1871"),
+        (2, 3, "support", "1871", "1871"),
+    )
     assert [side["value"] for side in rows[0]["sides"]] == ["1871", "1874"]
 
 

@@ -1,17 +1,19 @@
-"""llmpedia/probe/questions/web_tools.py: searches and pages as engines, over a real web on this machine."""
+"""llmpedia/probe/questions/web_tools.py: searches and pages as engines, over a real web on this
+machine.
+"""
 
 import asyncio
 
 import pytest
-from tests.support.builders.runs import one_line
-from tests.support.builders.web import Web, build_config, durable, html, tools_over
 
-from llmpedia.web.cache import Cache
 from llmpedia.engines.base import TransientError
 from llmpedia.errors import ConfigError, EngineError
 from llmpedia.probe.questions import web_tools
 from llmpedia.probe.questions.web_tools import WebPage, WebTools, hits_of, page_engine, page_of, search_engine
 from llmpedia.stages import Request
+from llmpedia.web.cache import Cache
+from tests.support.builders.runs import one_line
+from tests.support.builders.web import Web, build_config, durable, html, tools_over
 
 TEXT = "The tower at Marrow Point was built in 1871 to plans of the harbour board."
 PLACE = "nasa.gov/marrow"
@@ -45,7 +47,9 @@ def read(pages, place=PLACE, **changed):
 
 def test_a_search_gives_the_engines_results():
     async def what(search, page, served):
-        hits = hits_of(await search.generate(Request("web_search", search.name, (("user", "marrow"),), None, "{}")))
+        hits = hits_of(
+            await search.generate(Request("web_search", search.name, (("user", "marrow"),), None, "{}"))
+        )
         return [(h.url, h.title, h.snippet) for h in hits] == [(served.url(PLACE), "Lights", "A snippet")]
 
     assert over(RESULTS, {}, what)
@@ -75,10 +79,14 @@ def test_what_is_no_page_to_quote_is_an_answer_and_no_error(page, why):
     assert isinstance(said, str) and said.startswith(why)
 
 
-@pytest.mark.parametrize(("place", "why"), [("wiki2.org/x", "blocked: mirror"), ("fox.com/x", "ineligible: ")])
+@pytest.mark.parametrize(
+    ("place", "why"), [("wiki2.org/x", "blocked: mirror"), ("fox.com/x", "ineligible: ")]
+)
 def test_an_address_that_may_not_be_used_is_not_asked(place, why):
     async def what(search, page, served):
-        answer = page_of(await page.generate(Request("web_page", page.name, (("user", served.url(place)),), None, "{}")))
+        answer = page_of(
+            await page.generate(Request("web_page", page.name, (("user", served.url(place)),), None, "{}"))
+        )
         return answer, sum(served.asked.values())
 
     said, asked = over(RESULTS, {place: html(TEXT)}, what)
@@ -127,7 +135,9 @@ def test_a_search_engine_that_is_down_ends_the_run(tmp_path, tool):
 
     async def what(search, page, served):
         tools = tools_over(search, page, tmp_path)
-        request = tools.search_request("marrow") if tool == "search" else tools.page_request(served.url(PLACE))
+        request = (
+            tools.search_request("marrow") if tool == "search" else tools.page_request(served.url(PLACE))
+        )
         return await getattr(tools, tool).complete(request)
 
     with pytest.raises(EngineError):
@@ -156,7 +166,10 @@ def test_the_cache_keeps_answers_and_no_failure(tmp_path):
             await page.generate(request)
         served.pages[PLACE] = html(TEXT)
         answers = [await page.generate(request) for _ in range(2)]
-        searched = [await search.generate(Request("web_search", "", (("user", "marrow"),), None, "{}")) for _ in range(2)]
+        searched = [
+            await search.generate(Request("web_search", "", (("user", "marrow"),), None, "{}"))
+            for _ in range(2)
+        ]
         return answers[0] == answers[1], searched[0] == searched[1], served.asked
 
     caches = Cache(tmp_path / "s.sqlite", 1.0), Cache(tmp_path / "p.sqlite", 1.0)
@@ -199,7 +212,9 @@ def test_a_server_may_not_make_the_check_wait_for_minutes(monkeypatch):
 
 def test_the_names_tell_settings_apart_that_give_different_answers():
     def names(**web):
-        tools = WebTools.of(build_config(web={"backend": "searxng", "base_url": "http://s.test", **web}).web, None, None)
+        tools = WebTools.of(
+            build_config(web={"backend": "searxng", "base_url": "http://s.test", **web}).web, None, None
+        )
         return tools.search_name, tools.page_name
 
     told = {
@@ -230,6 +245,10 @@ def test_a_missing_key_is_told_before_any_work(monkeypatch):
 def test_half_a_character_in_a_result_can_be_journaled(tmp_path):
     async def what(search, page, served):
         served.results["marrow"] = [(PLACE, "cut \ud83d here", "")]
-        return hits_of(await durable(search, tmp_path).complete(Request("web_search", "s", (("user", "marrow"),), None, "{}")))
+        return hits_of(
+            await durable(search, tmp_path).complete(
+                Request("web_search", "s", (("user", "marrow"),), None, "{}")
+            )
+        )
 
     assert over(dict(RESULTS), {}, what)[0].title == "cut ? here"

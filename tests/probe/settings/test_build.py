@@ -34,12 +34,16 @@ def test_the_same_file_elsewhere_is_the_same_build(tmp_path):
     assert len(hashes | {identity(tmp_path / "c", "")}) == 1
 
 
-@pytest.mark.parametrize("override", ["pairs.per_document=3", "validation.web=false", "stages.relation.temperature=0.7"])
+@pytest.mark.parametrize(
+    "override", ["pairs.per_document=3", "validation.web=false", "stages.relation.temperature=0.7"]
+)
 def test_what_decides_the_content_is_identity(tmp_path, override):
     assert identity(tmp_path, "", override) != identity(tmp_path, "")
 
 
-@pytest.mark.parametrize("override", ["waves.workers=7", "engine.concurrency=3", "web.concurrency=1", "ray.num_cpus=2"])
+@pytest.mark.parametrize(
+    "override", ["waves.workers=7", "engine.concurrency=3", "web.concurrency=1", "ray.num_cpus=2"]
+)
 def test_what_decides_the_pace_is_not(tmp_path, override):
     assert identity(tmp_path, "", override) == identity(tmp_path, "")
 
@@ -47,7 +51,10 @@ def test_what_decides_the_pace_is_not(tmp_path, override):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("corpus: {source: c, least_chars: 9, most_chars: 8}\n", "corpus.least_chars: 9: more than most_chars = 8"),
+        (
+            "corpus: {source: c, least_chars: 9, most_chars: 8}\n",
+            "corpus.least_chars: 9: more than most_chars = 8",
+        ),
         ("stages: {grade: {}}\n" + BASE, "stages.grade: is no stage of a build"),
         ("knowledge: {}\n", "corpus: missing"),
         (BASE + "pairs: {slots: none.yaml}\n", "pairs.slots = 'none.yaml': no such file"),

@@ -46,11 +46,15 @@ def test_how_a_model_is_graded_is_no_part_of_how_it_was_asked():
 
 
 def test_options_of_the_chat_template_travel_with_the_request():
-    asked = config(a={"closed_book": {"template": {"enable_thinking": False}, "reasoning_effort": "high"}}).of_model("a")
+    asked = config(
+        a={"closed_book": {"template": {"enable_thinking": False}, "reasoning_effort": "high"}}
+    ).of_model("a")
     request = ClosedBook(asked).request("Which year?")
     body = chat_body(request, {}, load_models(None), False)
     assert body["chat_template_kwargs"] == {"enable_thinking": False}
-    assert "chat_template_kwargs" not in json.loads(ClosedBook(config().of_model("small")).request("Which year?").sampling)
+    assert "chat_template_kwargs" not in json.loads(
+        ClosedBook(config().of_model("small")).request("Which year?").sampling
+    )
 
 
 def test_models_are_chosen_by_name():
@@ -67,8 +71,14 @@ def test_models_are_chosen_by_name():
         ("benchmark: b.jsonl\nmodels: {}\n", "models: {}: nobody to ask"),
         ("benchmark: b.jsonl\nmodels: {'a/b': {engine: {}}}\n", "models.a/b: a name is a folder too"),
         ("models: {a: {engine: {}}}\n", "benchmark: missing"),
-        ("benchmark: b\nmodels: {a: {engine: {}}}\nstages: {closed_book: {}}\n", "set models.NAME.closed_book"),
-        ("benchmark: b\nmodels: {a: {engine: {}}}\nstages: {ner: {}}\n", "stages.ner: is no stage of a probe"),
+        (
+            "benchmark: b\nmodels: {a: {engine: {}}}\nstages: {closed_book: {}}\n",
+            "set models.NAME.closed_book",
+        ),
+        (
+            "benchmark: b\nmodels: {a: {engine: {}}}\nstages: {ner: {}}\n",
+            "stages.ner: is no stage of a probe",
+        ),
         ("benchmark: b\nmodels: {a: {engine: {}, closedbook: {}}}\n", "did you mean closed_book?"),
     ],
 )

@@ -1,4 +1,6 @@
-"""The rehearsal world's judge reads what it is sent: claims out of articles, verdicts from evidence, and nothing else."""
+"""The rehearsal world's judge reads what it is sent: claims out of articles, verdicts from
+evidence, and nothing else.
+"""
 
 import asyncio
 import json
@@ -6,8 +8,6 @@ import re
 from collections import Counter
 
 import pytest
-from tests.support.builders.audit import Direct
-from tests.support.rehearsed import run
 
 from llmpedia.audit.settings import AuditConfig
 from llmpedia.audit.stages import Case, ExtractClaims, Judge, Written
@@ -15,15 +15,17 @@ from llmpedia.config.walk import parse_as
 from llmpedia.engines.openai import OpenAIEngine
 from llmpedia.probe.benchmark.grade import Grade, Response, grade, outcome
 from llmpedia.probe.settings.base import ProbeConfig
-from llmpedia.rehearsal.world.facts import facts_of
-from llmpedia.rehearsal.server.faults import fault_of, spoiled
 from llmpedia.rehearsal.model.model import Model, asked
-from llmpedia.rehearsal.world.prose import article
+from llmpedia.rehearsal.server.faults import fault_of, spoiled
 from llmpedia.rehearsal.settings import load_settings
+from llmpedia.rehearsal.world.facts import facts_of
+from llmpedia.rehearsal.world.prose import article
 from llmpedia.rehearsal.world.sources import page, page_title, web_text
 from llmpedia.rehearsal.world.world import World
 from llmpedia.stages import AnswerError
 from llmpedia.wikitext import Article
+from tests.support.builders.audit import Direct
+from tests.support.rehearsed import run
 
 SIZE = 3000
 ENGINE = {"kind": "openai", "model": "m", "base_url": "http://127.0.0.1:1/v1"}
@@ -35,7 +37,9 @@ def world():
 
 
 def config(**audit):
-    return parse_as(AuditConfig, {"engine": ENGINE, "wikipedia": {"contact": "a@example.org"}, "audit": audit}, "test")
+    return parse_as(
+        AuditConfig, {"engine": ENGINE, "wikipedia": {"contact": "a@example.org"}, "audit": audit}, "test"
+    )
 
 
 def put(world, stage, question, form=None):
@@ -67,7 +71,9 @@ def test_claims_are_the_facts_of_the_article_whatever_the_subject_is_called(worl
     for e in range(0, SIZE, 29):
         for name in (world.name(e), *world.others(e)):
             means = world.entity(name)
-            assert sorted(claims_of(world, name)) == sorted({f.sentence(name) for f in facts_of(world, means)})
+            assert sorted(claims_of(world, name)) == sorted(
+                {f.sentence(name) for f in facts_of(world, means)}
+            )
 
 
 def test_claims_stop_at_as_many_as_asked_for(world):
@@ -77,7 +83,9 @@ def test_claims_stop_at_as_many_as_asked_for(world):
 def test_claims_are_read_from_the_text_that_was_sent_alone(world):
     name = world.name(town(world))
     text = f"{name} is a town. At its height {name}\ncounted 12,345   people. Nothing else."
-    assert put(world, ExtractClaims(config()), Written(name, text)) == (f"At its height {name} counted 12,345 people.",)
+    assert put(world, ExtractClaims(config()), Written(name, text)) == (
+        f"At its height {name} counted 12,345 people.",
+    )
 
 
 def test_article_without_a_fact_gives_its_first_sentence(world):
@@ -107,25 +115,35 @@ def test_page_of_the_encyclopedia_supports_the_true_refutes_the_false_and_is_sil
 
 
 def test_white_space_headings_and_gaps_of_the_evidence_do_not_matter(world):
-    name, place = world.name(town(world)), world.name(town(world, 1))
+    name = world.name(town(world))
+    place = world.name(town(world, 1))
     claims = [
         f"{name} has long been twinned with {place}.",
         f"At the last census {name} had 1,234 inhabitants.",
         f"A charter of 1600 names {name} for the first time.",
     ]
     said = [claims[0].replace(" ", "\n"), claims[1].replace(" ", "  "), claims[2].replace(" ", " \u00a0")]
-    assert labels(world, claims, f"{name}\n{said[0]}\n[...]\n{said[1]}\n\n{name}\n{said[2]}") == ["supported"] * 3
+    assert (
+        labels(world, claims, f"{name}\n{said[0]}\n[...]\n{said[1]}\n\n{name}\n{said[2]}")
+        == ["supported"] * 3
+    )
 
 
 def test_sentence_cut_off_is_no_statement(world):
-    name, place = world.name(town(world)), world.name(town(world, 1))
+    name = world.name(town(world))
+    place = world.name(town(world, 1))
     evidence = f"At the last census {name} had 1,2\n[...]\n{name} has long been twinned with {place[:3]}\n[...]\nMore of it."
-    claims = [f"At the last census {name} had 1,234 inhabitants.", f"{name} has long been twinned with {place}."]
+    claims = [
+        f"At the last census {name} had 1,234 inhabitants.",
+        f"{name} has long been twinned with {place}.",
+    ]
     assert labels(world, claims, evidence) == ["insufficient"] * 2
 
 
 def test_sentence_about_a_longer_name_says_nothing_of_the_shorter(world):
-    """Steamship Ashton is not Ashton: a name read from its end would give one the facts of the other."""
+    """Steamship Ashton is not Ashton: a name read from its end would give one the facts of the
+    other.
+    """
     large = World(load_settings(["entities=20000"], seed=5))
     names = ((large.name(e), large.name(e).partition(" ")[2]) for e in range(large.size))
     longer, shorter = next((n, s) for n, s in names if large.entity(s) not in (None, large.entity(n)))
@@ -144,11 +162,23 @@ def test_other_name_of_a_place_is_the_same_place(world):
 @pytest.mark.parametrize(
     ("claim", "said", "kind"),
     [
-        ("A charter of 1600 names {n} for the first time.", "A charter of 1700 names {n} for the first time.", "temporal"),
+        (
+            "A charter of 1600 names {n} for the first time.",
+            "A charter of 1700 names {n} for the first time.",
+            "temporal",
+        ),
         ("At its height {n} counted 1,200 people.", "At its height {n} counted 900 people.", "numerical"),
-        ("The two anniversary of {n} was marked in public.", "The ten anniversary of {n} was marked in public.", "numerical"),
+        (
+            "The two anniversary of {n} was marked in public.",
+            "The ten anniversary of {n} was marked in public.",
+            "numerical",
+        ),
         ("{n} has long been twinned with {a}.", "{n} has long been twinned with {b}.", "spatial_geographic"),
-        ("By profession {n} was known as the notary.", "By profession {n} was known as the printer.", "definitional_property"),
+        (
+            "By profession {n} was known as the notary.",
+            "By profession {n} was known as the printer.",
+            "definitional_property",
+        ),
     ],
 )
 def test_refutation_names_the_kind_of_error_and_quotes_the_evidence(world, claim, said, kind):
@@ -178,7 +208,9 @@ def test_web_pages_together_are_right_more_often_than_one(world):
         pages = [web_text(world, e, n) for n in range(3)]
         for several, evidence in ((False, pages[0]), (True, "\n\n".join(pages))):
             got = labels(world, facts, evidence) if facts else []
-            right[several] += sum((g == "supported") == (t == "true") for g, t in zip(got, facts.values(), strict=True))
+            right[several] += sum(
+                (g == "supported") == (t == "true") for g, t in zip(got, facts.values(), strict=True)
+            )
     assert right[True] > right[False] * 1.02
 
 
@@ -188,11 +220,15 @@ def test_strange_claim_is_insufficient_unless_the_evidence_has_it_word_by_word(w
 
 def test_judge_reads_nothing_but_its_prompt(world):
     """The same claims and evidence under another planted truth get the same answer."""
-    other = World(load_settings(["entities=3000", "links=20", "facts.true_head=0.0", "facts.false_head=1.0"], seed=5))
+    other = World(
+        load_settings(["entities=3000", "links=20", "facts.true_head=0.0", "facts.false_head=1.0"], seed=5)
+    )
     e = next(e for e in range(SIZE) if page(world, world.name(e)) and world.group_kind(e) == "plain")
     name = world.name(e)
     assert other.name(e) == name
-    case = Case(name, tuple(f.sentence(name) for f in facts_of(world, e)), "Wikipedia", page(world, name).text)
+    case = Case(
+        name, tuple(f.sentence(name) for f in facts_of(world, e)), "Wikipedia", page(world, name).text
+    )
     assert put(world, Judge(config()), case) == put(other, Judge(config()), case)
 
 
@@ -213,12 +249,15 @@ def test_stages_are_known_by_their_words_and_by_their_names(world, examples):
 
 
 def verdict_text(world, n=8):
-    stage, case = Judge(config()), Case("X", tuple(f"X is {i}." for i in range(n)), "Web", "Nothing.")
+    stage = Judge(config())
+    case = Case("X", tuple(f"X is {i}." for i in range(n)), "Web", "Nothing.")
     return stage, case, Model(world).answer({"messages": stage.request(case).chat()})[0]
 
 
 def test_judge_mistakes_have_their_share_and_are_always_the_same(world):
-    settings = world.settings.model_copy(update={"faults": world.settings.faults.model_copy(update={"judge_mistakes": 0.3})})
+    settings = world.settings.model_copy(
+        update={"faults": world.settings.faults.model_copy(update={"judge_mistakes": 0.3})}
+    )
     world_ = World(settings)
     claims = [f"The records of X are kept in {world.name(i)}." for i in range(300)]
     got = [labels(world_, claims, "Nothing.") for _ in range(2)]
@@ -239,7 +278,9 @@ def test_every_way_of_spoiling_a_verdict_costs_that_verdict_alone(world):
 
 def test_answers_hold_no_word_of_the_truth(world):
     name = world.name(town(world))
-    text = Model(world).answer({"messages": ExtractClaims(config()).request(Written(name, f"{name} is a town.")).chat()})[0]
+    text = Model(world).answer(
+        {"messages": ExtractClaims(config()).request(Written(name, f"{name} is a town.")).chat()}
+    )[0]
     assert not re.search(r"absent|planted|actual", text)
 
 
@@ -247,7 +288,9 @@ def grader(**grading):
     return Grade(parse_as(ProbeConfig, {"engine": ENGINE, "grading": grading}, "test"))
 
 
-def graded(world, response, accounts=("1871", "1874"), question="When was the lighthouse of Marrow Point built?"):
+def graded(
+    world, response, accounts=("1871", "1874"), question="When was the lighthouse of Marrow Point built?"
+):
     return put(world, grader(), Response(question, accounts, response))
 
 
@@ -258,8 +301,16 @@ def graded(world, response, accounts=("1871", "1874"), question="When was the li
         ("It was 1874.", ("1871", "1874"), (False, True)),
         ("I do not know.", ("1871", "1874"), (False, False)),
         ("In 18710 or 1871.5, before\n1874", ("1871", "1874"), (False, True)),
-        ("They counted 12345 people.", ("The census of 1921 counted 12,345 people.", "In 1921 it was 13,000."), (True, False)),
-        ("The census of 1921.", ("The census of 1921 counted 12,345 people.", "In 1921 it was 13,000."), (False, False)),
+        (
+            "They counted 12345 people.",
+            ("The census of 1921 counted 12,345 people.", "In 1921 it was 13,000."),
+            (True, False),
+        ),
+        (
+            "The census of 1921.",
+            ("The census of 1921 counted 12,345 people.", "In 1921 it was 13,000."),
+            (False, False),
+        ),
         ("Built by  ANNA\nBerg, they say.", ("Anna Berg", "Berg", "Ann"), (True, True, False)),
         ("It is <b>12,345</b>.", ("12", "345", "12,345"), (False, False, True)),
     ],
@@ -284,7 +335,8 @@ def test_figure_of_the_accounts_kind_that_nobody_gave_contradicts(world, respons
 
 @pytest.mark.parametrize("examples", [False, True])
 def test_grade_is_known_by_its_words_and_by_its_name(world, examples):
-    stage, question = grader(examples=examples), Response("Subject: when?", ("1871", "1874"), "1874.")
+    stage = grader(examples=examples)
+    question = Response("Subject: when?", ("1871", "1874"), "1874.")
     form = {"response_format": {"type": "json_schema", "json_schema": {"name": "grade", "schema": {}}}}
     for rejected in (None, ("{}", "no")):
         messages = stage.request(question, rejected).chat()
@@ -302,21 +354,32 @@ def test_mistakes_of_the_judge_turn_grades_too_and_are_always_the_same(world):
 
 
 def test_every_way_of_spoiling_a_grade_makes_it_unusable(world):
-    stage, question = grader(), Response("q", ("1871", "1874"), "1874.")
+    stage = grader()
+    question = Response("q", ("1871", "1874"), "1874.")
     text = Model(world).answer({"messages": stage.request(question).chat()})[0]
-    for u, why in ((0.1, "one decision under each"), (0.5, "has no decision"), (0.9, "one decision under each")):
+    for u, why in (
+        (0.1, "one decision under each"),
+        (0.5, "has no decision"),
+        (0.9, "one decision under each"),
+    ):
         with pytest.raises(AnswerError, match=why):
             stage.parse(question, spoiled("verdict_syntax", "grade", text, u)[0])
 
 
 def test_wrong_syntax_is_a_fault_of_verdicts_and_grades_alone():
     settings = load_settings(["faults.verdict_syntax=1.0"])
-    hit = {stage for stage in ("verdict", "grade", "claims", "ner", "outline", "other") if fault_of(settings, stage, 1, 0)}
+    hit = {
+        stage
+        for stage in ("verdict", "grade", "claims", "ner", "outline", "other")
+        if fault_of(settings, stage, 1, 0)
+    }
     assert hit == {"verdict", "grade"}
 
 
 def test_grades_over_http_are_right_or_errors_of_the_judge(world):
-    responses = [Response("When?", ("1871", "1874"), f"{n}: in 1871{', or 1874' * (n % 2)}.") for n in range(60)]
+    responses = [
+        Response("When?", ("1871", "1874"), f"{n}: in 1871{', or 1874' * (n % 2)}.") for n in range(60)
+    ]
 
     async def use(base, server):
         engine = OpenAIEngine(grader().config.engine.model_copy(update={"base_url": base}))

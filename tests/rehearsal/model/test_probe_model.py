@@ -1,4 +1,6 @@
-"""The world's model at a probe's stages: its answers pass the stages' own parsers and say what the documents say."""
+"""The world's model at a probe's stages: its answers pass the stages' own parsers and say what the
+documents say.
+"""
 
 import json
 import re
@@ -7,23 +9,23 @@ from itertools import pairwise
 import pytest
 
 from llmpedia.config.walk import parse_as
-from llmpedia.probe.settings.build import BuildConfig
 from llmpedia.probe.benchmark.closed_book import ClosedBook
 from llmpedia.probe.benchmark.grade import Grade, Response, outcome
 from llmpedia.probe.candidates.knowledge import LabelKnowledge
-from llmpedia.probe.questions.writing import Conflict, WriteQuestions
 from llmpedia.probe.questions.read_check import Checked, ReadCheck
 from llmpedia.probe.questions.relation import Compare, Compared
-from llmpedia.probe.settings.base import ProbeConfig
 from llmpedia.probe.questions.web_check import AgentView, WebCheck
+from llmpedia.probe.questions.writing import Conflict, WriteQuestions
+from llmpedia.probe.settings.base import ProbeConfig
+from llmpedia.probe.settings.build import BuildConfig
+from llmpedia.rehearsal.model.model import Model, asked
+from llmpedia.rehearsal.model.recall import recalled, shares_of
 from llmpedia.rehearsal.planted.corpus import planted_documents, true_relation
 from llmpedia.rehearsal.planted.disagreements import planted
-from llmpedia.rehearsal.model.model import Model, asked
+from llmpedia.rehearsal.planted.document_reader import read
 from llmpedia.rehearsal.planted.kinds import ATTRIBUTES
 from llmpedia.rehearsal.planted.pages import planted_pages, search_planted
 from llmpedia.rehearsal.planted.questions import understood
-from llmpedia.rehearsal.planted.document_reader import read
-from llmpedia.rehearsal.model.recall import recalled, shares_of
 from llmpedia.rehearsal.scoring.responses import deserved
 from llmpedia.rehearsal.settings import load_settings
 from llmpedia.rehearsal.world.world import World
@@ -32,7 +34,12 @@ from llmpedia.stages import without_thought
 ENGINE = {"kind": "openai", "model": "m", "base_url": "http://127.0.0.1:1/v1"}
 BUILD = parse_as(BuildConfig, {"engine": ENGINE, "corpus": {"source": "x"}}, "test")
 PROBE = parse_as(ProbeConfig, {"engine": ENGINE}, "test")
-SETTINGS = ["entities=3000", "disagreements.traps=0.4", "disagreements.compatible=0.5", "disagreements.noise=20"]
+SETTINGS = [
+    "entities=3000",
+    "disagreements.traps=0.4",
+    "disagreements.compatible=0.5",
+    "disagreements.noise=20",
+]
 
 
 @pytest.fixture(scope="module")
@@ -59,19 +66,26 @@ def put(world, stage, question, named=False):
     body = {"model": "m", "messages": stage.request(question).chat()}
     if named:
         schema = stage.constraint(question).json_schema
-        body["response_format"] = {"type": "json_schema", "json_schema": {"name": stage.name, "schema": schema}}
+        body["response_format"] = {
+            "type": "json_schema",
+            "json_schema": {"name": stage.name, "schema": schema},
+        }
     assert asked(body).stage == stage.name
     return stage.parse(question, Model(world).answer(body)[0])
 
 
 def compared(world, fact, a, b, slot=""):
     return put(
-        world, Compare(BUILD), Compared(fact.subject.name, ATTRIBUTES[fact.slot.name] if slot == "" else slot, a.text, b.text)
+        world,
+        Compare(BUILD),
+        Compared(fact.subject.name, ATTRIBUTES[fact.slot.name] if slot == "" else slot, a.text, b.text),
     )
 
 
 @pytest.mark.parametrize("named", [False, True])
-def test_label_is_the_planted_point_and_its_evidence_the_sentence_that_states_the_fact(world, by_fact, disputed, named):
+def test_label_is_the_planted_point_and_its_evidence_the_sentence_that_states_the_fact(
+    world, by_fact, disputed, named
+):
     stage = LabelKnowledge(BUILD)
     for fact in disputed[:15]:
         for d in by_fact[fact.number]:
@@ -85,12 +99,18 @@ def test_label_is_the_planted_point_and_its_evidence_the_sentence_that_states_th
 
 def test_label_of_a_strange_text_has_little_confidence(world):
     stage = LabelKnowledge(BUILD)
-    assert put(world, stage, stage.question("It rained. Then it stopped. Nobody minded. It was May.")).confidence < 0.5
+    assert (
+        put(world, stage, stage.question("It rained. Then it stopped. Nobody minded. It was May.")).confidence
+        < 0.5
+    )
 
 
 def test_share_of_labels_is_wrong_if_asked_for(by_fact):
-    own, stage = World(load_settings([*SETTINGS, "faults.label_mistakes=0.5"], seed=5)), LabelKnowledge(BUILD)
-    documents = [(own_fact, d) for own_fact in planted(own)[:20] for d in by_fact[own_fact.number] if d.role != "trap"]
+    own = World(load_settings([*SETTINGS, "faults.label_mistakes=0.5"], seed=5))
+    stage = LabelKnowledge(BUILD)
+    documents = [
+        (own_fact, d) for own_fact in planted(own)[:20] for d in by_fact[own_fact.number] if d.role != "trap"
+    ]
     wrong = [put(own, stage, stage.question(d.text)).path != f.subject.path for f, d in documents]
     assert 0.3 < sum(wrong) / len(wrong) < 0.7
 
@@ -100,10 +120,16 @@ def test_relation_of_every_two_documents_on_a_fact_is_the_true_one(world, by_fac
     for fact in disputed:
         own = by_fact[fact.number]
         for a, b in zip(own, own[1:] + own[:1], strict=True):
-            told, wanted = compared(world, fact, a, b), true_relation(a, b)
+            told = compared(world, fact, a, b)
+            wanted = true_relation(a, b)
             assert told.relation == told.model_relation == wanted, (a, b, told)
             seen |= {(wanted, a.role), (wanted, b.role)}
-    assert {("none", "trap"), ("none", "context"), ("conflict", "compatible"), ("support", "compatible")} <= seen
+    assert {
+        ("none", "trap"),
+        ("none", "context"),
+        ("conflict", "compatible"),
+        ("support", "compatible"),
+    } <= seen
 
 
 def test_namesakes_are_two_subjects_and_another_edition_is_another_context(world, by_fact, disputed):
@@ -111,7 +137,11 @@ def test_namesakes_are_two_subjects_and_another_edition_is_another_context(world
         fact = next(f for f in disputed if any(d.role == role for d in by_fact[f.number]))
         odd = next(d for d in by_fact[fact.number] if d.role == role)
         told = compared(world, fact, by_fact[fact.number][0], odd)
-        assert (told.same_subject, told.same_context, told.compatible) == (role != "trap", role != "context", False)
+        assert (told.same_subject, told.same_context, told.compatible) == (
+            role != "trap",
+            role != "context",
+            False,
+        )
 
 
 def test_documents_on_two_subjects_have_no_relation(world, by_fact, disputed):
@@ -165,7 +195,9 @@ def test_share_of_relations_is_wrong_if_asked_for(by_fact):
 
 
 def conflict_of(fact, documents, most=3):
-    """A fact's accounts with at most so many documents each, as the builder of subgraphs hands them on."""
+    """A fact's accounts with at most so many documents each, as the builder of subgraphs hands them
+    on.
+    """
     accounts = []
     for place, account in enumerate(fact.accounts):
         own = [(n, d.text) for n, d in enumerate(documents) if d.account == place][:most]
@@ -176,7 +208,9 @@ def conflict_of(fact, documents, most=3):
 @pytest.fixture(scope="module")
 def written(world, by_fact, disputed):
     stage = WriteQuestions(BUILD)
-    return {f.number: put(world, stage, conflict_of(f, by_fact[f.number]), f.number % 2 == 0) for f in disputed}
+    return {
+        f.number: put(world, stage, conflict_of(f, by_fact[f.number]), f.number % 2 == 0) for f in disputed
+    }
 
 
 def test_questions_pass_every_check_and_both_ask_for_the_planted_fact(written, disputed):
@@ -184,9 +218,14 @@ def test_questions_pass_every_check_and_both_ask_for_the_planted_fact(written, d
         told = written[fact.number]
         assert told.keep, (fact, told)
         assert [a.value for a in told.answers] == [a.value for a in fact.accounts]
-        named, clue = understood(told.named_entity), understood(told.clue_based)
+        named = understood(told.named_entity)
+        clue = understood(told.clue_based)
         assert named.same_fact(clue)
-        assert (named.name, clue.mark, named.formulation) == (fact.subject.name, fact.subject.mark, "named_entity")
+        assert (named.name, clue.mark, named.formulation) == (
+            fact.subject.name,
+            fact.subject.mark,
+            "named_entity",
+        )
 
 
 def test_account_in_another_form_alone_is_asked_for_in_that_form(world, by_fact, disputed):
@@ -198,7 +237,9 @@ def test_account_in_another_form_alone_is_asked_for_in_that_form(world, by_fact,
 
 @pytest.mark.parametrize("how", ["trap among the documents", "one account twice", "nothing to be read"])
 def test_what_makes_no_question_is_not_kept(world, by_fact, disputed, how):
-    fact = next(f for f in disputed if f.trap and f.trap.name == f.subject.name and f.accounts[0].documents > 3)
+    fact = next(
+        f for f in disputed if f.trap and f.trap.name == f.subject.name and f.accounts[0].documents > 3
+    )
     own = [(n, d) for n, d in enumerate(by_fact[fact.number])]
     first = [(n, d.text) for n, d in own if d.account == 0]
     other = {
@@ -206,7 +247,9 @@ def test_what_makes_no_question_is_not_kept(world, by_fact, disputed, how):
         "one account twice": first[2:],
         "nothing to be read": [(99, "It is large.")],
     }[how]
-    conflict = Conflict(fact.subject.name, ATTRIBUTES[fact.slot.name], (("a", tuple(first[:2])), ("b", tuple(other[:3]))))
+    conflict = Conflict(
+        fact.subject.name, ATTRIBUTES[fact.slot.name], (("a", tuple(first[:2])), ("b", tuple(other[:3])))
+    )
     told = put(world, WriteQuestions(BUILD), conflict)
     assert not told.keep
     assert told.reason
@@ -214,13 +257,17 @@ def test_what_makes_no_question_is_not_kept(world, by_fact, disputed, how):
 
 def test_reader_finds_every_account_and_misses_one_that_no_document_gives(world, by_fact, disputed, written):
     for fact in disputed[:20]:
-        told, documents = written[fact.number], tuple(enumerate(d.text for d in by_fact[fact.number]))
+        told = written[fact.number]
+        documents = tuple(enumerate(d.text for d in by_fact[fact.number]))
         accounts = tuple(a.value for a in told.answers)
         question = Checked(told.named_entity, told.clue_based, accounts, documents)
         verdict = put(world, ReadCheck(BUILD), question)
         assert verdict.rejected is None, (fact, verdict)
         strange = Checked(told.named_entity, told.clue_based, (*accounts, fact.strange[2]), documents)
-        assert [p.supported for p in put(world, ReadCheck(BUILD), strange).proofs] == [*[True] * len(accounts), False]
+        assert [p.supported for p in put(world, ReadCheck(BUILD), strange).proofs] == [
+            *[True] * len(accounts),
+            False,
+        ]
 
 
 def test_reader_rejects_questions_on_two_facts(world, by_fact, disputed, written):
@@ -232,8 +279,12 @@ def test_reader_rejects_questions_on_two_facts(world, by_fact, disputed, written
 
 
 def browse(world, question, accounts, searches=6, pages=10):
-    """Play the agent's tools: the log grows by what the world's search and pages give; the last action, and what was done."""
-    log, done, found = [], [], {}
+    """Play the agent's tools: the log grows by what the world's search and pages give; the last
+    action, and what was done.
+    """
+    log = []
+    done = []
+    found = {}
     for step in range(24):
         shown = AgentView(question, accounts, searches, pages, 24 - step, "\n".join(log))
         action = put(world, WebCheck(BUILD), shown)
@@ -260,7 +311,11 @@ def test_agent_quotes_a_page_for_each_account_that_has_one(world, disputed, writ
         action, done, found = browse(world, written[fact.number].named_entity, accounts)
         assert [c.supported for c in action.claims] == [a.page for a in fact.accounts], (fact, done)
         assert all(c.quote in " ".join(found[c.url].split()) for c in action.claims if c.supported)
-        assert len({url for what, url in done if what == "fetch"}) == sum(what == "fetch" for what, _ in done) <= 10
+        assert (
+            len({url for what, url in done if what == "fetch"})
+            == sum(what == "fetch" for what, _ in done)
+            <= 10
+        )
         assert done[0] == ("search", fact.subject.name)
         fates.add(all(a.page for a in fact.accounts))
     assert fates == {True, False}
@@ -277,11 +332,15 @@ def test_agent_ends_where_nothing_is_left_and_where_nothing_is_found(world, disp
 
 
 def test_search_leaves_what_the_world_names_to_the_world(world):
-    """A planted name inside of an entity's name, or beside one, finds no planted page: what is asked of it stays as it was."""
+    """A planted name inside of an entity's name, or beside one, finds no planted page: what is
+    asked of it stays as it was.
+    """
     planted_title = next(p[0].title for p in planted_pages(world).values() if " " not in p[0].title)
     entity = next(world.name(e) for e in range(3000) if len(world.name(e).split()) == 1)
     assert search_planted(world, planted_title, 10)
-    assert [n for e in range(3000) for n in (world.name(e), *world.others(e)) if search_planted(world, n, 10)] == []
+    assert [
+        n for e in range(3000) for n in (world.name(e), *world.others(e)) if search_planted(world, n, 10)
+    ] == []
     assert search_planted(world, f"{entity} {planted_title}", 10) == []
 
 
@@ -306,7 +365,11 @@ def test_responses_are_graded_as_they_were_drawn(world, written, model):
     for question, accounts, text in responses(world, model, written):
         found = recalled(world, model, question)
         assert deserved(found, list(accounts)) == found.drawn
-        assert graded(world, question, accounts, without_thought(text)) == found.drawn, (question, accounts, text)
+        assert graded(world, question, accounts, without_thought(text)) == found.drawn, (
+            question,
+            accounts,
+            text,
+        )
         assert text.startswith("<think>") == model.endswith("-thinking")
         drawn.add(found.drawn)
     assert drawn == {"complete", "partial", "failed"}
@@ -334,7 +397,10 @@ def test_the_two_formulations_are_now_and_then_drawn_apart(world, written):
 
 
 def test_unknown_question_is_answered_with_ignorance(world):
-    body = {"model": "m", "messages": ClosedBook(PROBE).request("Who painted the ceiling of the Sistine Chapel?").chat()}
+    body = {
+        "model": "m",
+        "messages": ClosedBook(PROBE).request("Who painted the ceiling of the Sistine Chapel?").chat(),
+    }
     text = Model(world).answer(body)[0]
     assert re.search(r"not", text)
     assert not re.search(r"\d", text)
@@ -342,6 +408,7 @@ def test_unknown_question_is_answered_with_ignorance(world):
 
 def test_over_http_the_pages_of_a_subject_are_found_and_hold_its_accounts(world, disputed):
     from aiohttp import ClientSession
+
     from tests.support.rehearsed import run
 
     fact = next(f for f in disputed if f.verifiable)
@@ -365,7 +432,8 @@ def test_over_http_the_pages_of_a_subject_are_found_and_hold_its_accounts(world,
 
 
 def test_answers_are_a_function_of_the_request_alone(world, by_fact, disputed):
-    stage, fact = Compare(BUILD), disputed[0]
+    stage = Compare(BUILD)
+    fact = disputed[0]
     a, b = by_fact[fact.number][:2]
     body = {"model": "m", "messages": stage.request(Compared(fact.subject.name, None, a.text, b.text)).chat()}
     twin = World(load_settings(SETTINGS, seed=5))

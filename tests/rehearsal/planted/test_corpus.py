@@ -1,4 +1,6 @@
-"""The planted corpus: documents that can be read, that say what is planted and differ from each other but for planned copies."""
+"""The planted corpus: documents that can be read, that say what is planted and differ from each
+other but for planned copies.
+"""
 
 import json
 import zlib
@@ -16,7 +18,12 @@ from llmpedia.rehearsal.planted.document_reader import compatible, read
 from llmpedia.rehearsal.settings import load_settings
 from llmpedia.rehearsal.world.world import World
 
-SETTINGS = ["entities=3000", "disagreements.near_copies=0.1", "disagreements.traps=0.3", "disagreements.compatible=0.4"]
+SETTINGS = [
+    "entities=3000",
+    "disagreements.near_copies=0.1",
+    "disagreements.traps=0.3",
+    "disagreements.compatible=0.4",
+]
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +46,9 @@ def alike(a, b):
 
 
 def test_each_account_has_its_documents_and_every_role_occurs(world, corpus):
-    told = Counter((d.fact, d.account) for d in corpus if d.role in ("account", "agreeing") and d.copy_of is None)
+    told = Counter(
+        (d.fact, d.account) for d in corpus if d.role in ("account", "agreeing") and d.copy_of is None
+    )
     assert told == {(f.number, i): a.documents for f in planted(world) for i, a in enumerate(f.accounts)}
     roles = Counter(d.role for d in corpus if d.copy_of is None)
     assert set(roles) == {"account", "agreeing", "compatible", "context", "trap", "noise"}
@@ -70,7 +79,12 @@ def test_documents_say_what_is_planted_and_nothing_else_of_it(world, corpus):
         fact = facts[d.fact]
         subject = fact.trap if d.role == "trap" else fact.subject
         about = found.about
-        assert (about.name, about.noun, about.region, about.mark) == (subject.name, subject.noun, subject.region, subject.mark)
+        assert (about.name, about.noun, about.region, about.mark) == (
+            subject.name,
+            subject.noun,
+            subject.region,
+            subject.mark,
+        )
         (stated,) = found.stated
         assert stated.slot.name == fact.slot.name
         assert stated.context == (fact.elsewhere if d.role == "context" else fact.context)
@@ -80,12 +94,18 @@ def test_documents_say_what_is_planted_and_nothing_else_of_it(world, corpus):
 
 
 def test_only_planned_copies_are_alike(corpus):
-    """At 0.8 of 5-word shingles a corpus is cleared of near duplicates: none but the copies may go, and these must."""
+    """At 0.8 of 5-word shingles a corpus is cleared of near duplicates: none but the copies may go,
+    and these must.
+    """
     by_url = {d.url: shingles(d.text) for d in corpus}
     copies = {frozenset((d.url, d.copy_of)) for d in corpus if d.copy_of}
     assert copies
     assert all(alike(*(by_url[u] for u in pair)) > 0.9 for pair in copies)
-    others = (p for p in combinations(by_url, 2) if frozenset(p) not in copies and len(by_url[p[0]] & by_url[p[1]]) > 8)
+    others = (
+        p
+        for p in combinations(by_url, 2)
+        if frozenset(p) not in copies and len(by_url[p[0]] & by_url[p[1]]) > 8
+    )
     assert max(alike(by_url[a], by_url[b]) for a, b in others) < 0.5
 
 
@@ -93,14 +113,21 @@ def test_relation_of_any_two_documents_follows_from_their_facts(corpus):
     by_role = {}
     for d in corpus:
         by_role.setdefault((d.role, d.account), []).append(d)
-    first, second = by_role["account", 0][0], None
+    first = by_role["account", 0][0]
+    second = None
     second = next(d for d in by_role["account", 1] if d.fact == first.fact)
     assert true_relation(first, second) == true_relation(second, first) == "conflict"
     other = next(d for d in by_role["account", 0] if d.fact != first.fact)
     assert true_relation(first, other) == "none"
-    for (role, account), wanted in {("trap", None): "none", ("context", None): "none", ("compatible", 0): "support"}.items():
+    for (role, account), wanted in {
+        ("trap", None): "none",
+        ("context", None): "none",
+        ("compatible", 0): "support",
+    }.items():
         some = by_role[role, account][0]
-        fellow = next(d for d in corpus if d.fact == some.fact and d.role in ("account", "agreeing") and d.account == 0)
+        fellow = next(
+            d for d in corpus if d.fact == some.fact and d.role in ("account", "agreeing") and d.account == 0
+        )
         assert true_relation(some, fellow) == wanted, role
     assert true_relation(by_role["noise", None][0], by_role["noise", None][1]) == "none"
 
@@ -112,7 +139,9 @@ def test_truth_knows_every_document_by_its_address(world, corpus):
 
 def test_the_command_writes_the_same_bytes_twice(tmp_path, capsys):
     for name in ("a", "b"):
-        assert main(["rehearse", "corpus", "--seed", "5", "--out", str(tmp_path / name), *set_(SETTINGS)]) == 0
+        assert (
+            main(["rehearse", "corpus", "--seed", "5", "--out", str(tmp_path / name), *set_(SETTINGS)]) == 0
+        )
     a, b = ((tmp_path / name / "documents.jsonl.gz").read_bytes() for name in ("a", "b"))
     assert a == b
     assert capsys.readouterr().out.count("documents.jsonl.gz") == 2
@@ -127,11 +156,14 @@ def set_(settings):
 
 @pytest.mark.real
 def test_the_default_tagger_finds_the_subject_in_the_sentence_that_states_the_fact(world, corpus):
-    """Sentences are worded so that a small tagger finds invented names; a fact it misses is no loss of the build's making."""
-    from llmpedia.probe.settings.build import MentionsSection
+    """Sentences are worded so that a small tagger finds invented names; a fact it misses is no loss
+    of the build's making.
+    """
     from llmpedia.probe.candidates.mentions import key_of, make_tagger
+    from llmpedia.probe.settings.build import MentionsSection
 
-    tagger, facts = make_tagger(MentionsSection()), planted(world)
+    tagger = make_tagger(MentionsSection())
+    facts = planted(world)
     told = [d for d in corpus if d.role in ("account", "compatible", "agreeing") and d.copy_of is None]
     hits = 0
     for d, mentions in zip(told, tagger.mentions([d.text for d in told]), strict=True):

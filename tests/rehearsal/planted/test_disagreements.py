@@ -1,4 +1,6 @@
-"""Planted disagreements: facts of their own, values that cannot be confused, and the settings' shares."""
+"""Planted disagreements: facts of their own, values that cannot be confused, and the settings'
+shares.
+"""
 
 import json
 from itertools import combinations
@@ -8,10 +10,10 @@ import pytest
 
 from llmpedia.errors import ConfigError
 from llmpedia.rehearsal.planted.disagreements import planted
-from llmpedia.rehearsal.world.names import fold
-from llmpedia.rehearsal.planted.kinds import ATTRIBUTES, kinds
 from llmpedia.rehearsal.planted.document_reader import compatible
+from llmpedia.rehearsal.planted.kinds import ATTRIBUTES, kinds
 from llmpedia.rehearsal.settings import load_settings
+from llmpedia.rehearsal.world.names import fold
 from llmpedia.rehearsal.world.world import World
 
 TAXONOMY = Path(__file__).parents[3] / "llmpedia" / "probe" / "taxonomy.json"
@@ -22,7 +24,9 @@ def world(*overrides, seed=5):
 
 
 def of(name, value, facts=300):
-    return planted(world(f"disagreements.facts={facts}", "disagreements.agreeing=0", f"disagreements.{name}={value}"))
+    return planted(
+        world(f"disagreements.facts={facts}", "disagreements.agreeing=0", f"disagreements.{name}={value}")
+    )
 
 
 def test_the_same_settings_plant_the_same_facts():
@@ -41,7 +45,9 @@ def test_subjects_are_no_entities_and_descriptions_tell_them_apart():
     own = world("disagreements.facts=400")
     subjects = {fold(f.subject.name): f.subject for f in planted(own)}
     assert not [s.name for s in subjects.values() if own.entity(s.name) is not None]
-    told = [(s.noun, s.region, s.mark) for s in [*subjects.values(), *(f.trap for f in planted(own) if f.trap)]]
+    told = [
+        (s.noun, s.region, s.mark) for s in [*subjects.values(), *(f.trap for f in planted(own) if f.trap)]
+    ]
     assert len(set(told)) == len(told)
 
 
@@ -63,7 +69,9 @@ def test_no_value_of_a_fact_can_hold_with_another_but_its_own_other_form():
     for fact in planted(world("disagreements.facts=400", "disagreements.three_accounts=0.5")):
         kind = fact.slot.value
         values = [(a.value, a.also) for a in fact.accounts] + [(v, v) for v in fact.strange]
-        assert all(compatible(kind, value, also) and compatible(kind, also, value) for value, also in values), values
+        assert all(
+            compatible(kind, value, also) and compatible(kind, also, value) for value, also in values
+        ), values
         crossed = [(x, y) for a, b in combinations(values, 2) for x in a for y in b if compatible(kind, x, y)]
         assert crossed == []
 
@@ -79,7 +87,9 @@ def test_shares_are_kept(name):
     }[name]
     for wanted in (0.0, 0.4, 1.0):
         facts = [f for f in of(name, wanted) if name != "context" or f.slot.contexts]
-        assert sum(map(has, facts)) / len(facts) == pytest.approx(wanted, abs=0.0 if wanted in (0.0, 1.0) else 0.09)
+        assert sum(map(has, facts)) / len(facts) == pytest.approx(
+            wanted, abs=0.0 if wanted in (0.0, 1.0) else 0.09
+        )
 
 
 def test_document_counts_are_within_bounds_and_no_minority_is_larger():

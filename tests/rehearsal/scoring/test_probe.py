@@ -1,25 +1,27 @@
-"""The score of a probe against the planted truth: a right build is clean, and each planted mistake stands in its own figure."""
+"""The score of a probe against the planted truth: a right build is clean, and each planted mistake
+stands in its own figure.
+"""
 
 from itertools import combinations
 
 import pytest
-from tests.support.builders.runs import make_config
 
 from llmpedia.cli import main
 from llmpedia.materialize.run import describe_run
+from llmpedia.rehearsal.model.recall import answer, recalled
 from llmpedia.rehearsal.planted.corpus import planted_documents, true_relation
 from llmpedia.rehearsal.planted.disagreements import planted
-from llmpedia.rehearsal.planted.questions import clue_question, named_question
 from llmpedia.rehearsal.planted.document_reader import read
-from llmpedia.rehearsal.model.recall import answer, recalled
-from llmpedia.rehearsal.scoring.walk import render
+from llmpedia.rehearsal.planted.questions import clue_question, named_question
 from llmpedia.rehearsal.scoring.probe import findings, score_probe
 from llmpedia.rehearsal.scoring.responses import score_responses
+from llmpedia.rehearsal.scoring.walk import render
 from llmpedia.rehearsal.settings import load_settings
 from llmpedia.rehearsal.world.world import World
 from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import RunFolder
 from llmpedia.tables import TABLES, table
+from tests.support.builders.runs import make_config
 
 SETTINGS = [
     "entities=3000",
@@ -48,7 +50,8 @@ class Build:
     """A build by hand, right in every part until it is spoiled."""
 
     def __init__(self, world) -> None:
-        self.world, self.corpus = world, planted_documents(world)
+        self.world = world
+        self.corpus = planted_documents(world)
         self.facts = planted(world)
         self.tables = {name: [] for name in TABLES}
         number_of = {d.url: n for n, d in enumerate(self.corpus)}
@@ -56,7 +59,9 @@ class Build:
             copied = d.copy_of is not None
             fate = "near_duplicate" if copied else "kept"
             first = number_of[d.copy_of] if copied else None
-            self.tables["documents"].append(row("documents", number=n, url=d.url, fate=fate, duplicate_of=first))
+            self.tables["documents"].append(
+                row("documents", number=n, url=d.url, fate=fate, duplicate_of=first)
+            )
         kept = [(n, d) for n, d in enumerate(self.corpus) if d.copy_of is None]
         for fact in self.facts:
             own = [(n, d) for n, d in kept if d.fact == fact.number]
@@ -67,23 +72,45 @@ class Build:
     def _compare(self, own):
         for (a, one), (b, other) in combinations(own, 2):
             n = len(self.tables["pairs"])
-            self.tables["pairs"].append(row("pairs", pair_id=n, a=a, b=b, route="point", subject="s", slot="x", score=1.0))
+            self.tables["pairs"].append(
+                row("pairs", pair_id=n, a=a, b=b, route="point", subject="s", slot="x", score=1.0)
+            )
             self.tables["relations"].append(row("relations", pair_id=n, relation=true_relation(one, other)))
 
     def _ask(self, fact, own):
-        n, group = len(self.tables["subgraphs"]), f"group {fact.number}"
+        n = len(self.tables["subgraphs"])
+        group = f"group {fact.number}"
         numbers = [[i for i, d in own if d.account == place] for place in range(len(fact.accounts))]
         sides = [{"value": a.value, "documents": ds} for a, ds in zip(fact.accounts, numbers, strict=True)]
-        graph = row("subgraphs", subgraph_id=n, seed_pair=0, subject="s", slot="x", sides=sides, n_maj=1, n_min=1, fate="kept")
+        graph = row(
+            "subgraphs",
+            subgraph_id=n,
+            seed_pair=0,
+            subject="s",
+            slot="x",
+            sides=sides,
+            n_maj=1,
+            n_min=1,
+            fate="kept",
+        )
         about = read(next(d for _, d in own if d.account == 0).text).about
         named, clue = (ask(about, fact.slot, fact.context) for ask in (named_question, clue_question))
         answers = [{**side, "spans": ["x"]} for side in sides]
-        told = {"named_entity": named, "clue_based": clue, "answers": answers, "preferred_answer": fact.accounts[0].value}
+        told = {
+            "named_entity": named,
+            "clue_based": clue,
+            "answers": answers,
+            "preferred_answer": fact.accounts[0].value,
+        }
         self.tables["subgraphs"].append(graph)
-        self.tables["questions"].append(row("questions", subgraph_id=n, group_id=group, fate="kept", path=["a"], **told))
+        self.tables["questions"].append(
+            row("questions", subgraph_id=n, group_id=group, fate="kept", path=["a"], **told)
+        )
         self.tables["checks"].append(row("checks", group_id=group, check="read", fate="kept", proofs=[]))
         web, why = ("kept", None) if fact.verifiable else ("rejected", "account 2: no support found")
-        self.tables["checks"].append(row("checks", group_id=group, check="web", fate=web, reason=why, proofs=[]))
+        self.tables["checks"].append(
+            row("checks", group_id=group, check="web", fate=web, reason=why, proofs=[])
+        )
 
     def of_fact(self, number):
         """Places of the rows of ``pairs`` on a fact."""
@@ -110,12 +137,19 @@ def build(world):
 def test_a_right_build_is_clean(tmp_path, build):
     figures = build.score(tmp_path)
     assert findings(figures) == []
-    documents, pairs, edges, accounts = (figures[name] for name in ("documents", "pairs", "edges", "accounts"))
+    documents, pairs, edges, accounts = (
+        figures[name] for name in ("documents", "pairs", "edges", "accounts")
+    )
     zeros = ("lost", "doubled", "strangers", "copies kept", "originals removed")
     assert [documents[name] for name in zeros] == [0] * 5
     assert documents["copies planted"] > 0
     for label in ("conflict", "support"):
-        assert pairs[f"{label} recall"] == edges[f"{label} precision"] == edges[f"{label} recall of facts"] == 1.0
+        assert (
+            pairs[f"{label} recall"]
+            == edges[f"{label} precision"]
+            == edges[f"{label} recall of facts"]
+            == 1.0
+        )
     unverifiable = sum(len(f.accounts) for f in build.facts if f.disputed and not f.verifiable)
     assert accounts["rightly rejected"] == unverifiable > 0
     assert (accounts["lost"], accounts["wrongly exported"]) == (0, 0)
@@ -145,7 +179,8 @@ def test_copy_that_stays_and_original_that_goes_are_told_apart(tmp_path, build):
 
 @pytest.mark.parametrize("role", ["trap", "context", "compatible"])
 def test_what_is_taken_for_a_conflict_stands_under_its_name_and_is_a_finding(tmp_path, build, role):
-    corpus, pairs = build.corpus, build.tables["pairs"]
+    corpus = build.corpus
+    pairs = build.tables["pairs"]
     wanted = "support" if role == "compatible" else "none"
     for pair, relation in zip(pairs, build.tables["relations"], strict=True):
         if role in {corpus[pair["a"]].role, corpus[pair["b"]].role} and relation["relation"] == wanted:
@@ -158,9 +193,13 @@ def test_what_is_taken_for_a_conflict_stands_under_its_name_and_is_a_finding(tmp
 
 
 def test_conflict_of_documents_on_two_facts_is_another_mistake(tmp_path, build):
-    a, b = (next(n for n, d in enumerate(build.corpus) if d.fact == fact and d.account == 0) for fact in (0, 1))
+    a, b = (
+        next(n for n, d in enumerate(build.corpus) if d.fact == fact and d.account == 0) for fact in (0, 1)
+    )
     n = len(build.tables["pairs"])
-    pair = row("pairs", pair_id=n, a=min(a, b), b=max(a, b), route="mention", subject="s", slot=None, score=0.1)
+    pair = row(
+        "pairs", pair_id=n, a=min(a, b), b=max(a, b), route="mention", subject="s", slot=None, score=0.1
+    )
     build.tables["pairs"].append(pair)
     build.tables["relations"].append(row("relations", pair_id=n, relation="conflict"))
     assert build.score(tmp_path)["mistaken conflicts"]["other"] == 1
@@ -177,7 +216,8 @@ def test_one_conflict_edge_is_enough_for_a_fact_but_not_for_its_pairs(tmp_path, 
     build.tables["relations"].append(row("relations", pair_id=extra["pair_id"], relation="none"))
     figures = build.score(tmp_path)
     assert figures["edges"]["conflict recall of facts"] == 1.0
-    true, found = figures["pairs"]["true conflict"], figures["edges"]["conflict found"]
+    true = figures["pairs"]["true conflict"]
+    found = figures["edges"]["conflict found"]
     assert true - found == len(edges) - 1
     assert figures["edges"]["conflict recall"] == pytest.approx(found / true)
 
@@ -187,7 +227,9 @@ def without_pairs(build, fact):
     for name in ("pairs", "relations"):
         build.tables[name] = [r for n, r in enumerate(build.tables[name]) if n not in gone]
     gone_graph = build.facts[fact].number
-    build.tables["questions"] = [q for q in build.tables["questions"] if q["group_id"] != f"group {gone_graph}"]
+    build.tables["questions"] = [
+        q for q in build.tables["questions"] if q["group_id"] != f"group {gone_graph}"
+    ]
 
 
 def without_documents(build, fact):
@@ -212,8 +254,12 @@ LOSSES = {
     "pairs: none with another account": without_pairs,
     "relations: no JSON object in the answer": without_edges,
     "subgraphs: low_support": lambda b, f: b.tables["subgraphs"][of_graph(b, f)].update(fate="low_support"),
-    "subgraphs: in none with another account": lambda b, f: b.tables["subgraphs"][of_graph(b, f)].update(sides=[]),
-    "questions: rejected: it leaks": lambda b, f: of_graph(b, f, fate="rejected", reason="it leaks", group_id=None),
+    "subgraphs: in none with another account": lambda b, f: b.tables["subgraphs"][of_graph(b, f)].update(
+        sides=[]
+    ),
+    "questions: rejected: it leaks": lambda b, f: of_graph(
+        b, f, fate="rejected", reason="it leaks", group_id=None
+    ),
     "checks: read: rejected: no": lambda b, f: next(
         c for c in b.tables["checks"] if (c["group_id"], c["check"]) == (f"group {f}", "read")
     ).update(fate="rejected", reason="no"),
@@ -225,7 +271,9 @@ LOSSES = {
 
 @pytest.mark.parametrize("fate", LOSSES)
 def test_account_that_is_lost_tells_the_stage_and_why(tmp_path, build, fate):
-    fact = next(f for f in build.facts if f.disputed and f.verifiable and len(f.accounts) == 2 and f.compatible != 1)
+    fact = next(
+        f for f in build.facts if f.disputed and f.verifiable and len(f.accounts) == 2 and f.compatible != 1
+    )
     LOSSES[fate](build, fact.number)
     figures = build.score(tmp_path)
     ended = {name: end for name, end in figures["fates"].items() if name.startswith(f"{fact.number}.")}
@@ -248,7 +296,21 @@ def test_released_question_with_an_account_on_no_page_is_a_finding(tmp_path, bui
 def test_the_command_ends_by_what_was_found(tmp_path, build, capsys):
     sets = [part for s in SETTINGS for part in ("--set", s)]
     build.save(tmp_path / "a")
-    assert main(["rehearse", "score", str(tmp_path / "a"), "--seed", "5", *sets, "--json", str(tmp_path / "x.json")]) == 0
+    assert (
+        main(
+            [
+                "rehearse",
+                "score",
+                str(tmp_path / "a"),
+                "--seed",
+                "5",
+                *sets,
+                "--json",
+                str(tmp_path / "x.json"),
+            ]
+        )
+        == 0
+    )
     del build.tables["documents"][next(n for n, d in enumerate(build.corpus) if d.role == "noise")]
     build.save(tmp_path / "b")
     assert main(["rehearse", "score", str(tmp_path / "b"), "--seed", "5", *sets]) == 1
@@ -259,21 +321,35 @@ OUTCOMES = ("complete", "partial", "failed")
 
 
 def responded(world, folder, model="m", spoil=None, grade=True):
-    """A model's folder: every question of a right build, answered by the world and graded as deserved."""
+    """A model's folder: every question of a right build, answered by the world and graded as
+    deserved.
+    """
     build = Build(world)
     told = [(q, [a["value"] for a in q["answers"]]) for q in build.tables["questions"]]
     tables = {name: [] for name in TABLES}
     for n, (question, answers) in enumerate(told):
         for form in ("named_entity", "clue_based"):
-            key, text = f"{n} {form}", question[form]
+            key = f"{n} {form}"
+            text = question[form]
             shared = {"benchmark_id": key, "attempt": 1}
             tables["benchmark"].append(
-                row("benchmark", benchmark_id=key, group_id=str(n), formulation=form, question=text, answers=answers)
+                row(
+                    "benchmark",
+                    benchmark_id=key,
+                    group_id=str(n),
+                    formulation=form,
+                    question=text,
+                    answers=answers,
+                )
             )
-            tables["responses"].append(row("responses", text=answer(world, model, text, False), completion=key, **shared))
+            tables["responses"].append(
+                row("responses", text=answer(world, model, text, False), completion=key, **shared)
+            )
             tables["completions"].append(row("completions", key=key, stage="closed_book", model=model))
             outcome = recalled(world, model, text).drawn
-            tables["grades"].append(row("grades", outcome=outcome, covered=[], evidence=[], contradictions=[], **shared))
+            tables["grades"].append(
+                row("grades", outcome=outcome, covered=[], evidence=[], contradictions=[], **shared)
+            )
     if spoil:
         spoil(tables)
     grades = tables.pop("grades")
@@ -306,7 +382,11 @@ def test_wrong_grade_is_named_with_its_question(tmp_path, world):
         tables["grades"][1]["outcome"] = None
 
     figures = score_responses(responded(world, tmp_path / "m", spoil=spoil), world)
-    assert (figures["responses"]["mismatched"], figures["responses"]["ungraded"], len(figures["mismatches"])) == (1, 1, 2)
+    assert (
+        figures["responses"]["mismatched"],
+        figures["responses"]["ungraded"],
+        len(figures["mismatches"]),
+    ) == (1, 1, 2)
 
 
 def test_account_that_the_benchmark_does_not_list_makes_its_value_a_contradiction(tmp_path, world):

@@ -1,11 +1,11 @@
 """The score finds planted mistakes, each in its own figure."""
 
 import pytest
-from tests.support.builders.runs import Child, Corpus, Visit, make_config
 
 from llmpedia.rehearsal.scoring.walk import render, score
 from llmpedia.rehearsal.settings import load_settings
 from llmpedia.rehearsal.world.world import World
+from tests.support.builders.runs import Child, Corpus, Visit, make_config
 
 SEED = "Vannevar Bush"
 
@@ -22,7 +22,9 @@ def alone(world, n=0, aliased=False):
 
 
 def group(world, kind):
-    return next(world.fellows(e) for e in range(3000) if world.group_kind(e) == kind and len(world.fellows(e)) > 1)
+    return next(
+        world.fellows(e) for e in range(3000) if world.group_kind(e) == kind and len(world.fellows(e)) > 1
+    )
 
 
 def corpus(tmp_path, *children, config=None, visited=True):
@@ -34,8 +36,12 @@ def corpus(tmp_path, *children, config=None, visited=True):
 
 def test_right_run_scores_clean(tmp_path, world):
     e = alone(world, aliased=True)
-    name, other = world.name(e), world.others(e)[0]
-    figures = score(corpus(tmp_path, Child(name), Child(other, "duplicate", name), Child("engineer", "ner_rejected")).run, world)
+    name = world.name(e)
+    other = world.others(e)[0]
+    figures = score(
+        corpus(tmp_path, Child(name), Child(other, "duplicate", name), Child("engineer", "ner_rejected")).run,
+        world,
+    )
     assert (figures["walk"]["lost"], figures["walk"]["twice"], figures["doubled"]["doubled"]) == (0, 0, 0)
     assert figures["doubled"]["strangers"] == 1
     assert figures["accounted"]["unaccounted"] == 0
@@ -61,11 +67,17 @@ def test_merged_members_of_a_group_are_wrong_in_their_kind(tmp_path, world, kind
 
 
 def bare_parents(world):
-    """A bare homonym and, for each of its two senses, an entity whose article links it in that sense."""
+    """A bare homonym and, for each of its two senses, an entity whose article links it in that
+    sense.
+    """
     found = {}
     for e in range(3000):
         for m in world.mentions_of(world.name(e)):
-            if m.entity is not None and len(world.senses(m.surface)) > 1 and m.surface == world.name(m.entity):
+            if (
+                m.entity is not None
+                and len(world.senses(m.surface)) > 1
+                and m.surface == world.name(m.entity)
+            ):
                 found.setdefault(m.surface, {}).setdefault(m.entity, world.name(e))
     return next((s, *p.values()) for s, p in found.items() if len(p) == 2)
 
@@ -84,14 +96,18 @@ def test_entity_that_no_cap_explains_is_lost(tmp_path, world):
 
 def test_entities_behind_a_cap_are_waiting(tmp_path, world):
     children = [Child(world.name(alone(world, n))) for n in range(3)]
-    figures = score(corpus(tmp_path, *children, config=make_config(caps={"articles": 1}), visited=False).run, world)
+    figures = score(
+        corpus(tmp_path, *children, config=make_config(caps={"articles": 1}), visited=False).run, world
+    )
     assert (figures["walk"]["lost"], figures["walk"]["waiting"]) == (0, 3)
 
 
 def test_entity_passed_over_is_lost_in_spite_of_the_cap(tmp_path, world):
     a, b, c, d = (world.name(alone(world, n)) for n in range(4))
     made = Corpus(tmp_path / "run", make_config(caps={"articles": 4})).seed(SEED)
-    made.walk(Visit(SEED, [Child(a), Child(b), Child(c), Child(d)])).walk(Visit(a)).walk(Visit(c)).walk(Visit(d))
+    made.walk(Visit(SEED, [Child(a), Child(b), Child(c), Child(d)])).walk(Visit(a)).walk(Visit(c)).walk(
+        Visit(d)
+    )
     assert score(made.run, world)["walk"]["lost"] == 1
 
 
@@ -102,7 +118,8 @@ def test_subject_generated_twice_is_counted(tmp_path, world):
 
 
 def test_wrong_ner_decisions_are_counted(tmp_path, world):
-    a, b = world.name(alone(world)), world.name(alone(world, 1))
+    a = world.name(alone(world))
+    b = world.name(alone(world, 1))
     figures = score(corpus(tmp_path, Child(a), Child(b, "ner_rejected"), Child("engineer")).run, world)
     assert (figures["ner"]["right"], figures["ner"]["wrong"], figures["ner"]["missed"]) == (1, 1, 1)
 
@@ -111,7 +128,16 @@ def test_link_without_a_candidate_is_unaccounted(tmp_path, world):
     def forget(rows):
         del rows["candidates"][1]
 
-    a, b = world.name(alone(world)), world.name(alone(world, 1))
-    made = Corpus(tmp_path / "run").seed(SEED).walk(Visit(SEED, [Child(a), Child(b, "ner_rejected")]), damage=forget)
+    a = world.name(alone(world))
+    b = world.name(alone(world, 1))
+    made = (
+        Corpus(tmp_path / "run")
+        .seed(SEED)
+        .walk(Visit(SEED, [Child(a), Child(b, "ner_rejected")]), damage=forget)
+    )
     figures = score(made.run, world)["accounted"]
-    assert (figures["links without a candidate"], figures["subjects.candidates"], figures["unaccounted"]) == (1, 1, 2)
+    assert (figures["links without a candidate"], figures["subjects.candidates"], figures["unaccounted"]) == (
+        1,
+        1,
+        2,
+    )

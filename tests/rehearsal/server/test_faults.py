@@ -6,8 +6,6 @@ import time
 
 import aiohttp
 import pytest
-from tests.support.builders.runs import make_config
-from tests.support.rehearsed import QUESTIONS, ask, body_of, fetch, run, small_world
 
 from llmpedia.engines.base import TransientError
 from llmpedia.engines.openai import read_chat
@@ -15,6 +13,8 @@ from llmpedia.errors import ConfigError
 from llmpedia.materialize.steps import Phrases, Stages, Subject
 from llmpedia.rehearsal.settings import load_settings
 from llmpedia.stages import AnswerError, answer_text
+from tests.support.builders.runs import make_config
+from tests.support.rehearsed import QUESTIONS, ask, body_of, fetch, run, small_world
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,9 @@ def world():
 
 
 def test_429_tells_how_long_to_wait(world):
-    ((status, headers, data),), stats = fetch(world, body_of("outline"), "faults.http_429=1.0", "faults.retry_after_s=1.5")
+    ((status, headers, data),), stats = fetch(
+        world, body_of("outline"), "faults.http_429=1.0", "faults.retry_after_s=1.5"
+    )
     assert (status, headers["Retry-After"], data["error"]["code"]) == (429, "1.5", 429)
     assert (stats["faults"], stats["repeats_of_answered_bodies"]) == ({"http_429": 1}, {})
 
@@ -81,7 +83,8 @@ def test_faults_have_their_rates_and_a_retry_can_succeed(world):
     assert 30 <= statuses.count(500) <= 90
     assert 20 <= statuses.count(429) <= 65
     assert statuses == [
-        a[0] for a in fetch(world, body_of("outline"), "faults.http_500=0.3", "faults.http_429=0.2", times=200)[0]
+        a[0]
+        for a in fetch(world, body_of("outline"), "faults.http_500=0.3", "faults.http_429=0.2", times=200)[0]
     ]
 
 
@@ -92,7 +95,9 @@ def test_latency_and_requests_in_flight_are_measured(world, kind):
             started = time.monotonic()
 
             async def one(n):
-                async with session.post(f"{base}/chat/completions", json={"messages": [{"role": "user", "content": str(n)}]}):
+                async with session.post(
+                    f"{base}/chat/completions", json={"messages": [{"role": "user", "content": str(n)}]}
+                ):
                     pass
 
             await asyncio.gather(*(one(n) for n in range(20)))

@@ -1,19 +1,21 @@
-"""The rehearsal world on a real socket: answers of every stage through the pipeline's own engine and parsers."""
+"""The rehearsal world on a real socket: answers of every stage through the pipeline's own engine
+and parsers.
+"""
 
 import aiohttp
 import numpy as np
 import pytest
-from tests.support.builders.runs import make_config
-from tests.support.rehearsed import QUESTIONS, ask, run, small_world
 
 from llmpedia.engines.embeddings import EndpointEmbedding, _unpack
 from llmpedia.engines.openai import OpenAIEngine
 from llmpedia.materialize.resolve import _context
 from llmpedia.materialize.steps import Likeness, Phrases, Stages, Subject
-from llmpedia.rehearsal.server.server import Server
 from llmpedia.rehearsal.server.embeddings import vectors
+from llmpedia.rehearsal.server.server import Server
 from llmpedia.stages import Request
 from llmpedia.wikitext import Article
+from tests.support.builders.runs import make_config
+from tests.support.rehearsed import QUESTIONS, ask, run, small_world
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +25,9 @@ def world():
 
 def first(world, kind, size=2):
     """The most popular group of a kind."""
-    return next(world.fellows(e) for e in range(3000) if world.group_kind(e) == kind and len(world.fellows(e)) >= size)
+    return next(
+        world.fellows(e) for e in range(3000) if world.group_kind(e) == kind and len(world.fellows(e)) >= size
+    )
 
 
 def aliased(world):
@@ -59,8 +63,17 @@ def test_unheard_of_subject_gets_an_article_with_links_into_the_world(world):
 @pytest.mark.parametrize("prompting", ["baseline", "calibrated"])
 def test_ner_tells_names_from_words_in_every_form(world, answer, prompting):
     subject = world.name(aliased(world))
-    phrases = (world.name(50), "engineer", f"History of {subject}", world.others(aliased(world))[0], "1 May", "Some Stranger")
-    decided, _ = ask(world, "ner", Phrases(subject, phrases), entities={"ner_answer": answer}, run={"prompting": prompting})
+    phrases = (
+        world.name(50),
+        "engineer",
+        f"History of {subject}",
+        world.others(aliased(world))[0],
+        "1 May",
+        "Some Stranger",
+    )
+    decided, _ = ask(
+        world, "ner", Phrases(subject, phrases), entities={"ner_answer": answer}, run={"prompting": prompting}
+    )
     assert [p for p in phrases if decided[p].accepted] == [world.name(50), "Some Stranger"]
     assert all((d.confidence is not None) == (prompting == "calibrated") for d in decided.values())
 
@@ -70,7 +83,8 @@ def line(world, e, name=None, parent="Some Parent", lead="A lead."):
 
 
 def test_arbitration_knows_variants_and_keeps_siblings_apart(world):
-    e, (a, b, *_) = aliased(world), first(world, "sibling")
+    e = aliased(world)
+    (a, b, *_) = first(world, "sibling")
     known = (line(world, a), f"{world.name(e)}. {world.name(e)} is a town. It is old.", line(world, 1))
     assert ask(world, "arbitration", Likeness(line(world, e, world.others(e)[0]), known))[0] == 1
     assert ask(world, "arbitration", Likeness(line(world, b), known))[0] is None
@@ -80,7 +94,11 @@ def test_arbitration_reads_a_bare_homonym_in_its_article(world):
     found = {}
     for e in range(3000):
         for m in world.mentions_of(world.name(e)):
-            if m.entity is not None and len(world.senses(m.surface)) > 1 and m.surface == world.name(m.entity):
+            if (
+                m.entity is not None
+                and len(world.senses(m.surface)) > 1
+                and m.surface == world.name(m.entity)
+            ):
                 found.setdefault(m.surface, {})[m.entity] = world.name(e)
     surface, parents = next((s, p) for s, p in found.items() if len(p) == 2)
     for sense, parent in parents.items():
@@ -105,7 +123,10 @@ def test_stage_is_known_by_its_words_and_by_its_name_and_behind_a_rejection(worl
     answers = set()
     for rejected in (None, ("{}", "no phrase is decided")):
         messages = asked.request(question, rejected).chat()
-        for form in ({}, {"response_format": {"type": "json_schema", "json_schema": {"name": stage, "schema": {}}}}):
+        for form in (
+            {},
+            {"response_format": {"type": "json_schema", "json_schema": {"name": stage, "schema": {}}}},
+        ):
             answers.add(model.answer({"messages": messages, **form})[0])
     (text,) = answers
     asked.parse(question, text)
@@ -126,7 +147,8 @@ def test_same_body_gets_the_same_answer_and_what_no_stage_asks_a_yes(world):
 
 
 def test_cosines_tell_entities_apart_as_planted(world):
-    near, family = [], []
+    near = []
+    family = []
     for e in range(0, 3000, 3):
         if world.others(e) and world.group_kind(e) != "bare":
             near.append((world.name(e), world.others(e)[-1]))
@@ -151,7 +173,10 @@ def test_embeddings_come_over_http_as_computed_whatever_the_batch(world):
         asked = Request("embedding", "m", tuple(("input", n) for n in names), None, "{}")
         done = await engine.generate(asked)
         await engine.close()
-        async with aiohttp.ClientSession() as session, session.post(f"{base}/embeddings", json={"input": names[1]}) as r:
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(f"{base}/embeddings", json={"input": names[1]}) as r,
+        ):
             return done.text, (await r.json())["data"][0]["embedding"]
 
     packed, alone = run(use, world)

@@ -1,4 +1,6 @@
-"""Models and personas of the rehearsal world: ``rehearsal`` writes what it always did, others differ by as much as is planted."""
+"""Models and personas of the rehearsal world: ``rehearsal`` writes what it always did, others
+differ by as much as is planted.
+"""
 
 import hashlib
 import json
@@ -7,24 +9,23 @@ from collections import deque
 from itertools import combinations
 
 import pytest
-from tests.support.builders.runs import Corpus, make_config
-from tests.support.rehearsed import SMALL, small_world
 
 from llmpedia.analysis.personas.framing import Words, load_lexicons
 from llmpedia.entities.keys import canonical_key
 from llmpedia.errors import ConfigError
 from llmpedia.materialize.steps import Phrases, Stages, Subject
-from llmpedia.rehearsal.model import prose_other
-from llmpedia.rehearsal.model import persona_framing
-from llmpedia.rehearsal.model.judge import JudgeModel
-from llmpedia.rehearsal.world.model_profiles import Minds, OtherMind, overlap
-from llmpedia.rehearsal.model.model import Model
-from llmpedia.rehearsal.scoring.walk import writer_of
-from llmpedia.rehearsal.scoring.audit import deserved
-from llmpedia.rehearsal.settings import load_settings
+from llmpedia.rehearsal.model import persona_framing, prose_other
 from llmpedia.rehearsal.model.fact_reader import Reader
+from llmpedia.rehearsal.model.judge import JudgeModel
+from llmpedia.rehearsal.model.model import Model
+from llmpedia.rehearsal.scoring.audit import deserved
+from llmpedia.rehearsal.scoring.walk import writer_of
+from llmpedia.rehearsal.settings import load_settings
+from llmpedia.rehearsal.world.model_profiles import Minds, OtherMind, overlap
 from llmpedia.rehearsal.world.world import World
 from llmpedia.wikitext import Article
+from tests.support.builders.runs import Corpus, make_config
+from tests.support.rehearsed import SMALL, small_world
 
 # Of 240 answers of the model before it had any fellow.
 GOLDEN = "1e6b2b0377a330af024155d22c764d260e8cfbc2ea9d2d7a35d456e08759673c"
@@ -39,7 +40,8 @@ def world():
 
 def answers(world, model, name, **run):
     """Outline and article, as a walk with these settings asks for them."""
-    stages, speaker = Stages.of(make_config(run=run)), Model(world)
+    stages = Stages.of(make_config(run=run))
+    speaker = Model(world)
 
     def said(request):
         return speaker.answer({"model": model, "messages": request.chat()})[0]
@@ -53,7 +55,8 @@ def links(wikitext):
 
 
 def test_the_model_called_rehearsal_answers_as_ever(world):
-    speaker, told = Model(world), hashlib.sha256()
+    speaker = Model(world)
+    told = hashlib.sha256()
     runs = ({}, {"prompting": "calibrated"}, {"mode": "topic", "root_topic": "Ancient Babylon"})
     for stages in (Stages.of(make_config(run=run | {"self_grounding": True})) for run in runs):
         for e in range(0, 3000, 150):
@@ -72,15 +75,24 @@ def test_the_model_called_rehearsal_answers_as_ever(world):
 
 def test_only_a_name_that_goes_on_after_rehearsal_has_a_mind_of_its_own(world):
     name = world.name(5)
-    same = {answers(world, model, name)[1] for model in ("rehearsal", "rehearsal-", "rehearsal-thinking", "gpt-5", "small", "")}
+    same = {
+        answers(world, model, name)[1]
+        for model in ("rehearsal", "rehearsal-", "rehearsal-thinking", "gpt-5", "small", "")
+    }
     assert len(same) == 1
     assert answers(world, "rehearsal-b-thinking", name) == answers(world, "rehearsal-b", name)
-    assert len(same | {answers(world, model, name)[1] for model in ("rehearsal-b", "rehearsal-c", "rehearsal-x")}) == 4
+    assert (
+        len(
+            same | {answers(world, model, name)[1] for model in ("rehearsal-b", "rehearsal-c", "rehearsal-x")}
+        )
+        == 4
+    )
 
 
 def reached(world, mind):
     """All entities that a walk of a mind from a stranger comes to."""
-    found, left = set(), deque(["Vannevar Bush"])
+    found = set()
+    left = deque(["Vannevar Bush"])
     while left:
         for mention in mind.mentions_of(left.popleft()):
             if mention.entity is not None and mention.entity not in found:
@@ -105,7 +117,9 @@ def test_walks_to_the_end_overlap_as_planted():
 def test_links_are_shared_with_rehearsal_as_planted():
     told = {"rehearsal-x": {"known_tail": 1.0, "shared_links": 0.3, "links": 1.0}}
     world = World(load_settings(["entities=20000", "links=40"], seed=5, models=told))
-    mind, shared, own = Minds(world).of("rehearsal-x"), 0, 0
+    mind = Minds(world).of("rehearsal-x")
+    shared = 0
+    own = 0
     for e in range(0, 20000, 200):
         base = {m.surface for m in world.mentions_of(world.name(e))}
         shared += len(base & {m.surface for m in mind.mentions_of(world.name(e))})
@@ -116,7 +130,9 @@ def test_links_are_shared_with_rehearsal_as_planted():
 def test_facts_are_right_as_often_as_planted(world):
     told = world.settings.models
     for model in ("rehearsal-b", "rehearsal-c"):
-        mind, knows, ends = Minds(world).of(model), told[model], (range(60), range(2400, 3000))
+        mind = Minds(world).of(model)
+        knows = told[model]
+        ends = (range(60), range(2400, 3000))
         for entities, right in zip(ends, (knows.right_head, knows.right_tail), strict=True):
             facts = [f for e in entities for f in mind.facts(e) if f.truth != "absent"]
             depth = sum(map(world.depth, entities)) / len(entities)
@@ -131,11 +147,14 @@ def test_what_a_fact_is_follows_from_what_the_sources_say(world):
         sourced = {f.template: f.actual for f in Minds(world).of("rehearsal").facts(e)}
         for fact in Minds(world).of("rehearsal-c").facts(e):
             assert fact.actual == sourced[fact.template]
-            assert fact.truth == ("absent" if fact.actual is None else "true" if fact.claimed == fact.actual else "false")
+            assert fact.truth == (
+                "absent" if fact.actual is None else "true" if fact.claimed == fact.actual else "false"
+            )
 
 
 def test_article_of_another_model_holds_its_links_and_facts(world):
-    mind, boxes = Minds(world).of("rehearsal-b"), 0
+    mind = Minds(world).of("rehearsal-b")
+    boxes = 0
     for e in range(0, 3000, 60):
         name = world.name(e)
         text = answers(world, "rehearsal-b", name)[1]
@@ -153,7 +172,8 @@ def test_article_of_another_model_holds_its_links_and_facts(world):
 
 def test_homonym_means_what_the_other_models_article_means():
     world = World(load_settings(["entities=3000", "links=20", "shares.bare=0.4"], seed=5))
-    mind, several = Minds(world).of("rehearsal-b"), 0
+    mind = Minds(world).of("rehearsal-b")
+    several = 0
     for e in range(500):
         for m in mind.mentions_of(world.name(e)):
             if m.entity is not None and len(world.senses(m.surface)) > 1:
@@ -168,7 +188,8 @@ def test_walk_of_another_model_is_scored_by_its_own_links_and_facts(tmp_path, wo
     assert isinstance(mind, OtherMind)
     assert mind.model == "rehearsal-c"
     deserved_of = {"true": "supported", "false": "refuted", "absent": "insufficient"}
-    plain, other_truths = Minds(world).of("rehearsal"), 0
+    plain = Minds(world).of("rehearsal")
+    other_truths = 0
     for e in (e for e in range(300) if world.group_kind(e) == "plain"):
         for fact in mind.facts(e):
             claim = fact.sentence(world.name(e))
@@ -180,7 +201,8 @@ def test_walk_of_another_model_is_scored_by_its_own_links_and_facts(tmp_path, wo
 
 def test_models_use_other_headings_and_lengths(world):
     by_model = {
-        m: [answers(world, m, world.name(e)) for e in range(0, 3000, 100)] for m in ("rehearsal", "rehearsal-b", "rehearsal-c")
+        m: [answers(world, m, world.name(e)) for e in range(0, 3000, 100)]
+        for m in ("rehearsal", "rehearsal-b", "rehearsal-c")
     }
     for one, other in combinations(by_model.values(), 2):
         jaccard = [len({*a} & {*b}) / len({*a} | {*b}) for (a, _), (b, _) in zip(one, other, strict=True)]
@@ -198,13 +220,16 @@ def wordy():
 @pytest.mark.parametrize("model", ["rehearsal", "rehearsal-b", "rehearsal-c"])
 @pytest.mark.parametrize("persona", ["left_leaning", "conservative"])
 def test_persona_plants_its_words_at_their_rates_and_changes_no_link_or_fact(wordy, model, persona):
-    planted, names = wordy.settings.framing[persona], [wordy.name(e) for e in range(0, 20000, 200)]
+    planted = wordy.settings.framing[persona]
+    names = [wordy.name(e) for e in range(0, 20000, 200)]
     plain = [answers(wordy, model, n, **TOPIC)[1] for n in names]
     told = [answers(wordy, model, n, **TOPIC, persona=persona)[1] for n in names]
     counted = [(Words.of(a), Words.of(b)) for a, b in zip(told, plain, strict=True)]
     for dimension, words in DIMENSIONS.items():
         gained = [a.rate(words) - b.rate(words) for a, b in counted]
-        assert sum(gained) / len(gained) / 1e6 == pytest.approx(planted.get(dimension, 0.0), abs=0.4), dimension
+        assert sum(gained) / len(gained) / 1e6 == pytest.approx(planted.get(dimension, 0.0), abs=0.4), (
+            dimension
+        )
         if dimension not in planted:
             assert not any(gained), dimension
     mind = Minds(wordy).of(model)
@@ -214,7 +239,12 @@ def test_persona_plants_its_words_at_their_rates_and_changes_no_link_or_fact(wor
 
 
 @pytest.mark.parametrize(
-    "run", [TOPIC, {"persona": "left_leaning"}, {**TOPIC, "root_topic": "Quantum Physics", "persona": "left_leaning"}]
+    "run",
+    [
+        TOPIC,
+        {"persona": "left_leaning"},
+        {**TOPIC, "root_topic": "Quantum Physics", "persona": "left_leaning"},
+    ],
 )
 def test_no_word_is_planted_by_a_neutral_persona_in_general_mode_or_on_a_calm_topic(world, run):
     neutral = run | {"persona": "scientific_neutral"}
@@ -226,22 +256,39 @@ def test_no_word_is_planted_by_a_neutral_persona_in_general_mode_or_on_a_calm_to
 def test_persona_turns_headings_but_not_the_one_on_the_topic(world):
     turned = 0
     for name in (world.name(e) for e in range(0, 3000, 100)):
-        plain, told = (answers(world, "rehearsal", name, **TOPIC, persona=p)[0] for p in ("scientific_neutral", "conservative"))
+        plain, told = (
+            answers(world, "rehearsal", name, **TOPIC, persona=p)[0]
+            for p in ("scientific_neutral", "conservative")
+        )
         assert len(told) == len(plain) == len(set(told))
-        assert [h for h in told if "US Civil Rights" in h] == [h for h in plain if "US Civil Rights" in h] != []
+        assert (
+            [h for h in told if "US Civil Rights" in h] == [h for h in plain if "US Civil Rights" in h] != []
+        )
         turned += sum(a != b for a, b in zip(plain, told, strict=True))
     assert turned > 10
 
 
 def test_topic_with_a_full_stop_in_its_name_is_read_whole(world):
-    stages = Stages.of(make_config(run={"mode": "topic", "root_topic": "U.S. Steel vs. St. Louis", "persona": "conservative"}))
+    stages = Stages.of(
+        make_config(
+            run={"mode": "topic", "root_topic": "U.S. Steel vs. St. Louis", "persona": "conservative"}
+        )
+    )
     for request in (stages.outline.request(Subject("X")), stages.article.request(Subject("X", ("One",)))):
-        assert persona_framing.stance_of(world.settings, request.chat()[0]["content"]).topic == "U.S. Steel vs. St. Louis"
+        assert (
+            persona_framing.stance_of(world.settings, request.chat()[0]["content"]).topic
+            == "U.S. Steel vs. St. Louis"
+        )
 
 
 def test_words_of_templates_are_in_no_lexicon():
     counted = {word for words in DIMENSIONS.values() for word in words}
-    own = [*persona_framing._ENDS, *persona_framing._ENDS.values(), *prose_other._REMARKS, *(h for hs in persona_framing._HEADINGS.values() for h in hs)]
+    own = [
+        *persona_framing._ENDS,
+        *persona_framing._ENDS.values(),
+        *prose_other._REMARKS,
+        *(h for hs in persona_framing._HEADINGS.values() for h in hs),
+    ]
     assert not {w for text in own for w in re.findall(r"[a-z]+", text.casefold())} & counted
     assert all(len(end.split()) == len(turned.split()) for end, turned in persona_framing._ENDS.items())
     assert all(len(persona_framing.planted_words(dimension)) >= 10 for dimension in DIMENSIONS)

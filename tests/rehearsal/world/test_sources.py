@@ -6,14 +6,14 @@ from urllib.parse import quote, unquote
 import aiohttp
 import pytest
 import trafilatura
-from tests.support.rehearsed import run, small_world
 from yarl import URL
 
 from llmpedia.audit.wikipedia.api import MediaWikiSettings
 from llmpedia.audit.wikipedia.mediawiki import MediaWiki
+from llmpedia.rehearsal.model.fact_reader import Reader
 from llmpedia.rehearsal.world.facts import facts_of
 from llmpedia.rehearsal.world.sources import has_page, page_title, web_text
-from llmpedia.rehearsal.model.fact_reader import Reader
+from tests.support.rehearsed import run, small_world
 
 
 @pytest.fixture(scope="module")
@@ -35,12 +35,18 @@ def query(world, **params):
 
 
 def entity(world, has, **wanted):
-    return next(e for e in range(3000) if has_page(world, e) == has and world.group_kind(e) == "plain" and world.others(e))
+    return next(
+        e
+        for e in range(3000)
+        if has_page(world, e) == has and world.group_kind(e) == "plain" and world.others(e)
+    )
 
 
 def test_page_states_what_is_actual_and_nothing_absent(world):
     e = entity(world, True)
-    (page,) = query(world, titles=world.name(e), prop="extracts|revisions", rvprop="ids|content", rvslots="main")["pages"]
+    (page,) = query(
+        world, titles=world.name(e), prop="extracts|revisions", rvprop="ids|content", rvslots="main"
+    )["pages"]
     for fact in facts_of(world, e):
         assert (fact.sentence(world.name(e)) in page["extract"]) == (fact.truth == "true")
         assert fact.actual is None or fact.actual in page["extract"]
@@ -74,7 +80,9 @@ def test_search_finds_names_in_a_query_and_its_pages_can_be_fetched(world):
 def test_revision_has_what_rvprop_asks_for(world):
     e = entity(world, True)
     ids, whole = (
-        query(world, titles=world.name(e), prop="revisions", rvprop=p, rvslots="main")["pages"][0]["revisions"][0]
+        query(world, titles=world.name(e), prop="revisions", rvprop=p, rvslots="main")["pages"][0][
+            "revisions"
+        ][0]
         for p in ("ids", "ids|timestamp|content")
     )
     assert set(ids) == {"revid", "parentid"}
@@ -83,7 +91,9 @@ def test_revision_has_what_rvprop_asks_for(world):
 
 
 def test_title_is_brought_into_its_normal_form(world):
-    e = next(e for e in range(3000) if has_page(world, e) and " " in world.name(e) and world.name(e).isascii())
+    e = next(
+        e for e in range(3000) if has_page(world, e) and " " in world.name(e) and world.name(e).isascii()
+    )
     name = world.name(e)
     asked = name[0].lower() + name[1:].replace(" ", "_")
     answer = query(world, titles=asked)
@@ -92,7 +102,11 @@ def test_title_is_brought_into_its_normal_form(world):
 
 
 def test_decomposed_title_comes_back_encoded(world):
-    e = next(e for e in range(3000) if has_page(world, e) and unicodedata.normalize("NFD", world.name(e)) != world.name(e))
+    e = next(
+        e
+        for e in range(3000)
+        if has_page(world, e) and unicodedata.normalize("NFD", world.name(e)) != world.name(e)
+    )
     asked = unicodedata.normalize("NFD", world.name(e))
     (told,) = query(world, titles=asked)["normalized"]
     assert (told["fromencoded"], unquote(told["from"]), told["to"]) == (True, asked, world.name(e))
@@ -100,10 +114,17 @@ def test_decomposed_title_comes_back_encoded(world):
 
 def test_other_spelling_leads_to_the_page_by_a_redirect(world):
     """A page under a title that the answer does not explain would be one that nobody asked for."""
-    e = next(e for e in range(3000) if has_page(world, e) and " " in world.name(e) and world.group_kind(e) == "plain")
+    e = next(
+        e
+        for e in range(3000)
+        if has_page(world, e) and " " in world.name(e) and world.group_kind(e) == "plain"
+    )
     asked = world.name(e).replace(" ", "-")
     answer = query(world, titles=asked, redirects="1")
-    assert (answer["redirects"], answer["pages"][0]["title"]) == ([{"from": asked, "to": world.name(e)}], world.name(e))
+    assert (answer["redirects"], answer["pages"][0]["title"]) == (
+        [{"from": asked, "to": world.name(e)}],
+        world.name(e),
+    )
 
 
 def test_redirect_that_is_not_followed_is_a_page_of_its_own(world):
@@ -125,7 +146,10 @@ def test_form_asks_like_a_query(world):
 
     async def use(base, server):
         params = {"action": "query", "titles": name, "format": "json"}
-        async with aiohttp.ClientSession() as session, session.post(base.removesuffix("/v1") + "/w/api.php", data=params) as r:
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(base.removesuffix("/v1") + "/w/api.php", data=params) as r,
+        ):
             return await r.json()
 
     assert run(use, world) == get(world, "/w/api.php", action="query", titles=name, format="json")
@@ -147,7 +171,8 @@ def test_unknown_action_is_an_error_in_the_shape_asked_for(world):
 
 
 def test_client_of_the_audit_finds_every_kind_of_page(world):
-    e, settings = entity(world, True), MediaWikiSettings(10.0, 5, 20, 0.01, 1, None)
+    e = entity(world, True)
+    settings = MediaWikiSettings(10.0, 5, 20, 0.01, 1, None)
     bare = next(world.name(e) for e in range(3000) if len(world.senses(world.name(e))) > 1)
     names = {
         world.name(e): "found",
@@ -165,11 +190,17 @@ def test_client_of_the_audit_finds_every_kind_of_page(world):
 
     found = run(use, world)
     assert dict(zip(names, (str(f.outcome) for f in found), strict=True)) == names
-    assert all(f.sentence(world.name(e)) in found[0].sources[0].text for f in facts_of(world, e) if f.truth == "true")
+    assert all(
+        f.sentence(world.name(e)) in found[0].sources[0].text for f in facts_of(world, e) if f.truth == "true"
+    )
 
 
 def test_search_lists_several_pages_of_what_is_named_and_then_its_fellows(world):
-    a, b, *_ = next(world.fellows(e) for e in range(3000) if world.group_kind(e) == "sibling" and len(world.fellows(e)) > 2)
+    a, b, *_ = next(
+        world.fellows(e)
+        for e in range(3000)
+        if world.group_kind(e) == "sibling" and len(world.fellows(e)) > 2
+    )
     results = get(world, "/search", q=world.name(a), n="10")["results"]
     assert [r["title"] for r in results[:4]] == [world.name(a)] * 3 + [world.name(b)]
     assert len({r["url"] for r in results}) == len(results)
@@ -177,7 +208,9 @@ def test_search_lists_several_pages_of_what_is_named_and_then_its_fellows(world)
 
 def test_bare_homonyms_have_pages_of_their_own(world):
     """A page on one of them that states the facts of the other would refute what is true."""
-    one, other = next(world.fellows(e) for e in range(3000) if world.group_kind(e) == "bare" and len(world.fellows(e)) == 2)
+    one, other = next(
+        world.fellows(e) for e in range(3000) if world.group_kind(e) == "bare" and len(world.fellows(e)) == 2
+    )
     texts = [get(world, "/page/" + quote(world.others(e)[0], safe="")) for e in (one, other)]
     assert f"<h1>{world.others(one)[0]}</h1>" in texts[0]
     assert f"<h1>{world.others(other)[0]}</h1>" in texts[1]

@@ -8,10 +8,10 @@ import pytest
 
 from llmpedia.entities.keys import canonical_key, is_self_or_loop
 from llmpedia.errors import ConfigError
+from llmpedia.rehearsal.settings import WorldSettings, load_settings
 from llmpedia.rehearsal.world.facts import facts_of
 from llmpedia.rehearsal.world.names import respelled
 from llmpedia.rehearsal.world.prose import article, fact_sheet, outline
-from llmpedia.rehearsal.settings import WorldSettings, load_settings
 from llmpedia.rehearsal.world.world import World
 from llmpedia.wikitext import Article
 
@@ -31,7 +31,11 @@ def text_of(world, name, calibrated=False):
 def test_same_settings_make_the_same_world(world):
     again = World(WorldSettings(seed=3, entities=SIZE))
     for e in range(0, SIZE, 97):
-        assert (again.name(e), again.others(e), again.group(e)) == (world.name(e), world.others(e), world.group(e))
+        assert (again.name(e), again.others(e), again.group(e)) == (
+            world.name(e),
+            world.others(e),
+            world.group(e),
+        )
         assert text_of(again, again.name(e)) == text_of(world, world.name(e))
 
 
@@ -127,18 +131,26 @@ def test_every_kind_of_link_occurs_and_is_told_apart(world):
 
 
 def test_truth_is_not_readable_from_what_is_sent(world):
-    """No number of an entity or a group, no word of the truth, in articles, outlines and fact sheets."""
-    texts = [text_of(world, world.name(e), calibrated) for e in range(0, SIZE, 200) for calibrated in (False, True)]
+    """No number of an entity or a group, no word of the truth, in articles, outlines and fact
+    sheets.
+    """
+    texts = [
+        text_of(world, world.name(e), calibrated) for e in range(0, SIZE, 200) for calibrated in (False, True)
+    ]
     found = {int(n) for t in texts for n in re.findall(r"(?<![\d,.])\d{5,}(?![\d,])", t)}
     assert found == set()
     assert not any(
-        w in t.casefold().split() for t in texts for w in ("sibling", "qualified", "homonym", "variant", "plain", "rank")
+        w in t.casefold().split()
+        for t in texts
+        for w in ("sibling", "qualified", "homonym", "variant", "plain", "rank")
     )
 
 
 def test_numbers_in_names_do_not_follow_the_rank(world):
     pairs = [(e, int(n)) for e in range(SIZE) for n in re.findall(r"\d+", world.name(e))]
-    concordant = sum((a[0] < b[0]) == (a[1] < b[1]) for a, b in zip(pairs, pairs[37:], strict=False) if a[1] != b[1])
+    concordant = sum(
+        (a[0] < b[0]) == (a[1] < b[1]) for a, b in zip(pairs, pairs[37:], strict=False) if a[1] != b[1]
+    )
     unequal = sum(a[1] != b[1] for a, b in zip(pairs, pairs[37:], strict=False))
     assert concordant / unequal == pytest.approx(0.5, abs=0.1)
 
@@ -146,10 +158,16 @@ def test_numbers_in_names_do_not_follow_the_rank(world):
 def test_facts_thin_out_with_rank_and_stand_in_the_article(world):
     head = [f for e in range(300) for f in facts_of(world, e)]
     tail = [f for e in range(SIZE - 300, SIZE) for f in facts_of(world, e)]
-    of = [{t: sum(f.truth == t for f in facts) / len(facts) for t in ("true", "false", "absent")} for facts in (head, tail)]
+    of = [
+        {t: sum(f.truth == t for f in facts) / len(facts) for t in ("true", "false", "absent")}
+        for facts in (head, tail)
+    ]
     assert of[0]["true"] > of[1]["true"] + 0.1
     assert of[0]["absent"] < of[1]["absent"]
-    assert all((f.actual == f.claimed, f.actual is None) == (f.truth == "true", f.truth == "absent") for f in head + tail)
+    assert all(
+        (f.actual == f.claimed, f.actual is None) == (f.truth == "true", f.truth == "absent")
+        for f in head + tail
+    )
     name = world.name(7)
     text = article(world, name, ["One"], False)
     assert all(f.sentence(name) in text for f in facts_of(world, 7))
@@ -167,11 +185,17 @@ def test_bare_homonym_means_what_its_article_means(world):
 
 def test_settings_are_read_from_overrides():
     settings = load_settings(["links=20", "faults.http_429=0.1", "latency.kind=constant"], seed=7)
-    assert (settings.links, settings.faults.http_429, settings.latency.kind, settings.seed) == (20, 0.1, "constant", 7)
+    assert (settings.links, settings.faults.http_429, settings.latency.kind, settings.seed) == (
+        20,
+        0.1,
+        "constant",
+        7,
+    )
 
 
 @pytest.mark.parametrize(
-    "override", ["links", "links=0", "faults.http_599=0.1", "faults.http_500=2", "links.x=1", "seed=[", "shares.bare=1"]
+    "override",
+    ["links", "links=0", "faults.http_599=0.1", "faults.http_500=2", "links.x=1", "seed=[", "shares.bare=1"],
 )
 def test_impossible_setting_is_one_line(override):
     with pytest.raises(ConfigError) as caught:

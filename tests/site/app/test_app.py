@@ -1,4 +1,6 @@
-"""The site as a web app: every page and link, what stands behind an article, hostile text, headers, damage, colours."""
+"""The site as a web app: every page and link, what stands behind an article, hostile text, headers,
+damage, colours.
+"""
 
 import json
 import re
@@ -14,6 +16,7 @@ from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
 import pytest
+
 from tests.support.builders.runs import Child, Corpus, Visit, one_line, three_waves
 
 pytest.importorskip("fastapi")
@@ -25,19 +28,17 @@ from starlette.testclient import TestClient
 from llmpedia.cli import main
 from llmpedia.cli_site import _listening
 from llmpedia.errors import EXIT_BAD_INPUT, EXIT_DONE, ConfigError, InputError
-from llmpedia.site.pages import charts
-from llmpedia.site.pages import fates
 from llmpedia.site.app import articles
-from llmpedia.site.pages import views
-from llmpedia.site.urls import OPTIONAL, LiveAddresses
 from llmpedia.site.app.app import create_app
-from llmpedia.site.pages.charts import charts_page, counted, funnel_part
 from llmpedia.site.app.middleware import HEADERS
-from llmpedia.site.pages.templating import STATIC, rendered
 from llmpedia.site.data.run_reader import open_runs
-from llmpedia.site.search.search import Hit
-from llmpedia.site.pages.run_summary import story
+from llmpedia.site.pages import charts, fates, views
+from llmpedia.site.pages.charts import charts_page, counted, funnel_part
 from llmpedia.site.pages.claim_views import safe_link, together
+from llmpedia.site.pages.run_summary import story
+from llmpedia.site.pages.templating import STATIC, rendered
+from llmpedia.site.search.search import Hit
+from llmpedia.site.urls import OPTIONAL, LiveAddresses
 from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import RunFolder
 from llmpedia.tables import TABLES, Fate, table
@@ -80,13 +81,16 @@ class Finder:
     note = None
 
     def __init__(self, run) -> None:
-        self.run, self.refreshed = run, 0
+        self.run = run
+        self.refreshed = 0
 
     def find(self, query, most):
         found, _ = self.run.listed(None, None, 0, 1000)
-        return [Hit(e.id, e.name, f"on \x02{query}\x03 here", e.hop) for e in found if query.casefold() in e.name.casefold()][
-            :most
-        ]
+        return [
+            Hit(e.id, e.name, f"on \x02{query}\x03 here", e.hop)
+            for e in found
+            if query.casefold() in e.name.casefold()
+        ][:most]
 
     def refresh(self):
         self.refreshed += 1
@@ -95,7 +99,9 @@ class Finder:
 def opened(*folders):
     runs = open_runs([str(f) for f in folders])
     return runs, TestClient(
-        create_app(runs, {run.name: Finder(run) for run in runs}), base_url="http://127.0.0.1:8080", follow_redirects=False
+        create_app(runs, {run.name: Finder(run) for run in runs}),
+        base_url="http://127.0.0.1:8080",
+        follow_redirects=False,
     )
 
 
@@ -130,12 +136,29 @@ def add_audit(uri, claims, verdict="refuted", url="https://en.wikipedia.org/wiki
     }
     audit = RunFolder.create_or_open(f"{uri}/audits/{name}", described)
     subject = {"subject_id": 0, "name": "Root", "hop": 0, "strata": ["random"], "position": 0}
-    source = {"url": url, "title": "Source <b>", "revision": "77", "fetched_at": "2026-01-02T03:04:05Z", "score": None}
-    source |= {"how": "wikitext", "text": "Nothing of it.\n\nThe root was laid in 1900 by masons.\n\nOther words."}
-    completion = dict.fromkeys(TABLES["completions"].names) | {"model": "judge", "subject_id": 0, "text": "it is said"}
+    source = {
+        "url": url,
+        "title": "Source <b>",
+        "revision": "77",
+        "fetched_at": "2026-01-02T03:04:05Z",
+        "score": None,
+    }
+    source |= {
+        "how": "wikitext",
+        "text": "Nothing of it.\n\nThe root was laid in 1900 by masons.\n\nOther words.",
+    }
+    completion = dict.fromkeys(TABLES["completions"].names) | {
+        "model": "judge",
+        "subject_id": 0,
+        "text": "it is said",
+    }
     rows = {
-        "audited": [subject | {"words": 9, "claims": len(claims), "claims_error": None, "claims_completion": "k1"}],
-        "claims": [{"claim_id": n, "subject_id": 0, "position": n, "text": text} for n, text in enumerate(claims)],
+        "audited": [
+            subject | {"words": 9, "claims": len(claims), "claims_error": None, "claims_completion": "k1"}
+        ],
+        "claims": [
+            {"claim_id": n, "subject_id": 0, "position": n, "text": text} for n, text in enumerate(claims)
+        ],
         "evidence": [
             {
                 "subject_id": 0,
@@ -148,11 +171,20 @@ def add_audit(uri, claims, verdict="refuted", url="https://en.wikipedia.org/wiki
             }
         ],
         "verdicts": [
-            {"claim_id": n, "subject_id": 0, "tier": "wikipedia", "verdict": verdict, "error_type": None, "confidence": 0.5}
+            {
+                "claim_id": n,
+                "subject_id": 0,
+                "tier": "wikipedia",
+                "verdict": verdict,
+                "error_type": None,
+                "confidence": 0.5,
+            }
             | {"explanation": "so it says", "coerced": False, "reason": None, "completion": "k2"}
             for n in range(len(claims))
         ],
-        "completions": [completion | {"key": key, "stage": stage} for key, stage in (("k1", "claims"), ("k2", "verdict"))],
+        "completions": [
+            completion | {"key": key, "stage": stage} for key, stage in (("k1", "claims"), ("k2", "verdict"))
+        ],
     }
     with Lease(audit.folder) as lease:
         audit.commit(lease, {"sample": table("sample", [subject | {"run_wave": 1}])}, {})
@@ -168,7 +200,10 @@ def made(tmp_path_factory):
     children = [Child("Left"), Child("Right"), Child("Root", "self_or_loop"), Child("army", "ner_rejected")]
     corpus.walk(Visit("Root", children, lead="Root was laid in 1900."), damage=with_texts({"Root": text}))
     corpus.walk(
-        Visit("Left", [Child("Leaf"), Child("The Right", "duplicate", "Right"), Child("Right", "known", "Right")]),
+        Visit(
+            "Left",
+            [Child("Leaf"), Child("The Right", "duplicate", "Right"), Child("Right", "known", "Right")],
+        ),
         Visit("Right", error="a refusal <b>"),
     )
     add_audit(str(folder / "run"), ["The root was laid in 1900."])
@@ -186,7 +221,8 @@ def audited(made, tmp_path):
 
 def test_every_link_of_the_site_leads_somewhere_and_every_anchor_is_there(audited):
     runs, client = opened(audited)
-    todo, pages = ["/"], {}
+    todo = ["/"]
+    pages = {}
     while todo:
         path = todo.pop()
         answer = client.get(path)
@@ -197,7 +233,11 @@ def test_every_link_of_the_site_leads_somewhere_and_every_anchor_is_there(audite
         assert answer.status_code == 200, path
         pages[path] = FoundPage(answer.text) if "html" in answer.headers["content-type"] else None
         if pages[path]:
-            links = [urljoin(path, href).partition("#")[0] for href in pages[path].hrefs if href.startswith(("/", "#"))]
+            links = [
+                urljoin(path, href).partition("#")[0]
+                for href in pages[path].hrefs
+                if href.startswith(("/", "#"))
+            ]
             todo += [link for link in dict.fromkeys(links) if link and link not in pages and link not in todo]
     assert {runs[0].entity(n).name for n in range(4)} == {"Root", "Left", "Right", "Leaf"}
     assert sum(path.endswith("/trace") for path in pages) == 4
@@ -231,7 +271,16 @@ def test_a_number_alone_or_with_another_name_leads_to_the_right_address(audited)
 
 
 @pytest.mark.parametrize(
-    "path", ["/r/none/", "/r/run/a/99-x", "/r/run/a/x", "/r/run/a/-1", f"/r/run/a/{'9' * 5000}", "/x", "/static/../app.py"]
+    "path",
+    [
+        "/r/none/",
+        "/r/run/a/99-x",
+        "/r/run/a/x",
+        "/r/run/a/-1",
+        f"/r/run/a/{'9' * 5000}",
+        "/x",
+        "/static/../app.py",
+    ],
 )
 def test_what_is_not_there_is_a_page_that_says_so(audited, path):
     _, client = opened(audited)
@@ -255,7 +304,8 @@ def test_a_long_list_is_in_pages_that_hold_every_article_once(tmp_path, monkeypa
     names = [f"N{n:02}" for n in range(10)]
     Corpus(tmp_path / "run").seed(*names).walk(*(Visit(name) for name in names))
     _, client = opened(tmp_path / "run")
-    shown, path = [], "/r/run/list"
+    shown = []
+    path = "/r/run/list"
     while path:
         page = get(client, path)
         shown += [href for href in page.hrefs if "/a/" in href]
@@ -288,7 +338,9 @@ def test_waves_that_are_committed_while_one_reads_are_taken_up(tmp_path):
 def test_links_tell_whether_their_article_is_there_waits_or_was_turned_down_and_why(audited):
     _, client = opened(audited)
     page = get(client, "/r/run/a/0-root")
-    body = {a["href"]: a for tag, a in reversed(page.tags) if tag == "a" and "wl" in a.get("class", "")}  # the first of each
+    body = {
+        a["href"]: a for tag, a in reversed(page.tags) if tag == "a" and "wl" in a.get("class", "")
+    }  # the first of each
     assert body["/r/run/a/1-left"]["class"] == "wl"
     assert body["/r/run/a/2-right"]["class"] == "wl queued" and "failed" in body["/r/run/a/2-right"]["title"]
     red = body["/r/run/a/0-root/trace#candidate-3"]
@@ -298,13 +350,17 @@ def test_links_tell_whether_their_article_is_there_waits_or_was_turned_down_and_
 
 def test_an_entity_without_an_article_says_why(audited):
     _, client = opened(audited)
-    assert "failed at the stage article" in (page := get(client, "/r/run/a/2-right")).text and "a refusal <b>" in page.text
+    assert (
+        "failed at the stage article" in (page := get(client, "/r/run/a/2-right")).text
+        and "a refusal <b>" in page.text
+    )
     assert "not" in get(client, "/r/run/a/3-leaf").text and "queued" in get(client, "/r/run/a/3-leaf").text
 
 
 def test_path_aliases_and_where_it_was_named(audited):
     _, client = opened(audited)
-    right, leaf = get(client, "/r/run/a/2-right"), get(client, "/r/run/a/3-leaf")
+    right = get(client, "/r/run/a/2-right")
+    leaf = get(client, "/r/run/a/3-leaf")
     assert "Also known as The Right" in right.text
     assert [href for href in leaf.hrefs if "/a/" in href][:2] == ["/r/run/a/0-root", "/r/run/a/1-left"]
     assert "“On Leaf.”" in leaf.text
@@ -363,7 +419,9 @@ def test_what_stands_behind_an_article_is_word_for_word_there(audited):
         rows["completions"][0]["messages"] = json.dumps([{"role": "system", "content": "Be <i>brief</i>"}])
         rows["completions"][0]["text"] = "raw {answer"
 
-    Corpus(audited.parent / "two").seed("Root").walk(Visit("Root", [Child("Left"), Child("army", "ner_rejected")]), damage=ask)
+    Corpus(audited.parent / "two").seed("Root").walk(
+        Visit("Root", [Child("Left"), Child("army", "ner_rejected")]), damage=ask
+    )
     runs, client = opened(audited.parent / "two")
     page = get(client, "/r/two/a/0-root/trace")
     assert "Be <i>brief</i>" in page.text and "raw {answer" in page.text
@@ -394,9 +452,13 @@ def test_the_home_page_shows_the_numbers_of_the_charts(audited, monkeypatch):
     bars = funnel_part(runs[0], counted(runs[0]))["funnel"]
     assert [(n, lost) for _, n, _, lost in bars] == [(7, 0), (6, 1), (5, 1), (4, 1), (3, 1), (3, 0)]
     (chart,) = [
-        chart for chart in charts_page(runs[0], counted(runs[0]), LiveAddresses(OPTIONAL))["charts"] if chart.anchor == "funnel"
+        chart
+        for chart in charts_page(runs[0], counted(runs[0]), LiveAddresses(OPTIONAL))["charts"]
+        if chart.anchor == "funnel"
     ]
-    assert [(label, f"{n:,}") for label, n, _, _ in bars] == [(line.label, line.text.split()[0]) for line in chart.lines]
+    assert [(label, f"{n:,}") for label, n, _, _ in bars] == [
+        (line.label, line.text.split()[0]) for line in chart.lines
+    ]
     page = get(client, "/")
     assert "judged to be an entity 4 −1" in page.text and "being counted" not in page.text
 
@@ -408,10 +470,16 @@ def test_a_name_known_after_the_entity_check_passes_that_check_on_the_home_page(
         for row in rows["candidates"]:
             row["ner_completion"] = row["ner_completion"] or "k"
 
-    Corpus(tmp_path / "run").seed("Root").walk(Visit("Root", [Child("Left")])).walk(Visit("Left", [late]), damage=asked)
+    Corpus(tmp_path / "run").seed("Root").walk(Visit("Root", [Child("Left")])).walk(
+        Visit("Left", [late]), damage=asked
+    )
     (run,), _ = opened(tmp_path / "run")
     bars = {label: n for label, n, _, _ in funnel_part(run, counted(run))["funnel"]}
-    assert (bars["not known before"], bars["judged to be an entity"], bars["no other name of a known one"]) == (2, 2, 1)
+    assert (
+        bars["not known before"],
+        bars["judged to be an entity"],
+        bars["no other name of a known one"],
+    ) == (2, 2, 1)
 
 
 def test_the_home_page_does_not_wait_for_the_counting(audited, monkeypatch):
@@ -452,7 +520,9 @@ def test_hostile_text_is_shown_and_never_run(tmp_path):
         for row in rows["completions"]:
             row["text"] = row["messages"] = EVIL
 
-    Corpus(tmp_path / "run").seed("Root").walk(Visit("Root", list(bad), lead=EVIL), damage=hurt).walk(Visit("Left", error=EVIL))
+    Corpus(tmp_path / "run").seed("Root").walk(Visit("Root", list(bad), lead=EVIL), damage=hurt).walk(
+        Visit("Left", error=EVIL)
+    )
     add_audit(str(tmp_path / "run"), [EVIL], url="javascript:alert(3)")
     _, client = opened(tmp_path / "run")
     for path in (
@@ -466,7 +536,11 @@ def test_hostile_text_is_shown_and_never_run(tmp_path):
         page = get(client, path)
         for tag, attributes in page.tags:
             assert tag not in ("style", "iframe", "object", "embed", "base", "img"), (path, tag)
-            assert not [name for name in attributes if name.startswith("on") or name in ("style", "srcdoc", "formaction")], (
+            assert not [
+                name
+                for name in attributes
+                if name.startswith("on") or name in ("style", "srcdoc", "formaction")
+            ], (
                 path,
                 tag,
             )
@@ -480,7 +554,8 @@ def test_every_answer_forbids_what_comes_from_elsewhere(audited, monkeypatch):
     _, client = opened(audited)
     (audited / "tables/articles/wave=00002/part.parquet").write_bytes(b"no parquet")
     answers = [
-        client.get(path) for path in ("/", "/x", "/r/run/a/1", "/static/site.css", "/r/run/a/1-left", "/r/run/search.json?q=a")
+        client.get(path)
+        for path in ("/", "/x", "/r/run/a/1", "/static/site.css", "/r/run/a/1-left", "/r/run/search.json?q=a")
     ]
     answers += [client.get("/", headers={"Host": "evil.example"}), client.post("/")]
     monkeypatch.setattr(views, "home_page", lambda run: 1 / 0)
@@ -496,7 +571,9 @@ def test_this_machine_is_answered_under_its_own_names(audited, host):
     assert client.get("/", headers={"Host": host}).status_code == 200
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8080", "", "127.0.0.1@evil"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8080", "", "127.0.0.1@evil"]
+)
 def test_a_foreign_name_is_not_answered(audited, host):
     _, client = opened(audited)
     assert client.get("/", headers={"Host": host}).status_code == 421
@@ -565,9 +642,9 @@ def contrast(one: str, other: str) -> float:
 
 
 def test_contrast_is_computed_as_published():
-    assert contrast("#000000", "#ffffff") == pytest.approx(21) and contrast("#777777", "#ffffff") == pytest.approx(
-        4.48, abs=0.005
-    )
+    assert contrast("#000000", "#ffffff") == pytest.approx(21) and contrast(
+        "#777777", "#ffffff"
+    ) == pytest.approx(4.48, abs=0.005)
 
 
 @pytest.mark.parametrize("mode", [0, 1], ids=["light", "dark"])

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from tests.support.builders.runs import Child, Corpus, Visit, one_line, three_waves
-from tests.support.builders.site import commit_audit, written_run
 
 from llmpedia.errors import InputError
 from llmpedia.site.data.run_reader import SiteRun, open_runs, safe_names
 from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import RunFolder
+from tests.support.builders.runs import Child, Corpus, Visit, one_line, three_waves
+from tests.support.builders.site import commit_audit, written_run
 
 
 def opened(folder) -> SiteRun:
@@ -53,7 +53,13 @@ def test_an_entity_has_its_path_children_and_aliases(tmp_path):
     assert run.aliases(right.id) == ["The Right"]
     assert names(run.path(run.number_of("leaf"))) == ["Root", "Left", "Leaf"]
     assert names(run.children(0)) == ["Left", "Right"]
-    assert (run.children(right.id), run.aliases(0), run.entity(99), run.entity(-1), run.number_of("Nobody")) == (
+    assert (
+        run.children(right.id),
+        run.aliases(0),
+        run.entity(99),
+        run.entity(-1),
+        run.number_of("Nobody"),
+    ) == (
         [],
         [],
         None,
@@ -78,7 +84,12 @@ def test_each_row_is_read_from_the_wave_that_wrote_it(tmp_path):
     failed = run.number_of("Right")
     assert (run.article(failed), run.subject(failed)["error"]) == (None, "refusal")
     never = run.number_of("Leaf")
-    assert (run.article(never), run.subject(never), run.candidates(never), run.completions(never)) == (None, None, [], [])
+    assert (run.article(never), run.subject(never), run.candidates(never), run.completions(never)) == (
+        None,
+        None,
+        [],
+        [],
+    )
 
 
 def test_a_subject_expanded_anew_shows_the_candidates_of_its_last_visit_and_its_one_article(tmp_path):
@@ -97,14 +108,22 @@ def test_totals_are_counted_by_hop(tmp_path):
     three_waves(tmp_path)
     totals = opened(tmp_path).totals()
     assert totals["hops"] == {0: (1, 1, 1), 1: (2, 1, 1), 2: (1, 0, 0)}
-    assert (totals["articles"], totals["entities"], totals["aliases"], totals["words"], totals["links"]) == (2, 4, 1, 2, 7)
+    assert (totals["articles"], totals["entities"], totals["aliases"], totals["words"], totals["links"]) == (
+        2,
+        4,
+        1,
+        2,
+        7,
+    )
 
 
 def test_what_links_here_names_each_article_once_and_the_nearest_first(tmp_path):
     corpus = Corpus(tmp_path).seed("Root")
     corpus.walk(Visit("Root", [Child("Left"), Child("Right")]))
     twice = [Child("Root", "known", "Root"), Child("The Root", "duplicate", "Root")]
-    corpus.walk(Visit("Left", twice), Visit("Right", [Child("Root", "known", "Root"), Child("Right", "self_or_loop")]))
+    corpus.walk(
+        Visit("Left", twice), Visit("Right", [Child("Root", "known", "Root"), Child("Right", "self_or_loop")])
+    )
     run = opened(tmp_path)
     assert links_here(run, "Root") == ["Left", "Right"]
     assert links_here(run, "Root", most=1) == ["Left"]
@@ -112,11 +131,24 @@ def test_what_links_here_names_each_article_once_and_the_nearest_first(tmp_path)
 
 
 def test_written_articles_are_listed_by_name_whatever_the_script(tmp_path):
-    texts = dict.fromkeys(["zebra", "Émile", "Emil", "“Apple”", "東京", "Ωmega", "99 Luftballons", "あさ", "Ян"], "x")
+    texts = dict.fromkeys(
+        ["zebra", "Émile", "Emil", "“Apple”", "東京", "Ωmega", "99 Luftballons", "あさ", "Ян"], "x"
+    )
     written_run(tmp_path, texts)
     run = opened(tmp_path)
     listed, total = run.listed(None, None, 0, 100)
-    assert names(listed) == ["99 Luftballons", "“Apple”", "Emil", "Émile", "Seed", "zebra", "Ωmega", "Ян", "あさ", "東京"]
+    assert names(listed) == [
+        "99 Luftballons",
+        "“Apple”",
+        "Emil",
+        "Émile",
+        "Seed",
+        "zebra",
+        "Ωmega",
+        "Ян",
+        "あさ",
+        "東京",
+    ]
     assert total == 10
     assert run.letters() == {"#": 1, "A": 1, "E": 2, "S": 1, "Z": 1, "Ω": 1, "Я": 1, "あ": 1, "漢": 1}
     assert run.letters(hop=0) == {"S": 1}
@@ -128,13 +160,18 @@ def test_written_articles_are_listed_by_name_whatever_the_script(tmp_path):
 def test_a_walk_that_is_writing_is_read_up_to_its_last_commit_and_then_refreshed(tmp_path):
     corpus = Corpus(tmp_path).seed("Root")
     corpus.walk(Visit("Root", [Child("Left"), Child("Right")]))
-    shutil.copytree(parquet(tmp_path, "entities", 1).parent, parquet(tmp_path, "entities", 2).parent)  # cut short
+    shutil.copytree(
+        parquet(tmp_path, "entities", 1).parent, parquet(tmp_path, "entities", 2).parent
+    )  # cut short
     with Lease(corpus.run.folder):
         before = files_of(tmp_path)
         run = opened(tmp_path)
         assert (run.totals()["entities"], run.refresh()) == (3, False)
         assert files_of(tmp_path) == before
-    corpus.walk(Visit("Left", [Child("Leaf"), Child("The Root", "duplicate", "Root")]), Visit("Right", error="refusal"))
+    corpus.walk(
+        Visit("Left", [Child("Leaf"), Child("The Root", "duplicate", "Root")]),
+        Visit("Right", error="refusal"),
+    )
     assert run.refresh()
     assert names(run.path(run.number_of("Leaf"))) == ["Root", "Left", "Leaf"]
     fresh = opened(tmp_path)
@@ -147,7 +184,14 @@ def test_reading_writes_nothing(tmp_path):
     three_waves(tmp_path)
     before = files_of(tmp_path)
     run = opened(tmp_path)
-    run.article(0), run.completions(0), run.listed(None, None, 0, 9), links_here(run, "Left"), run.refresh(), run.close()
+    (
+        run.article(0),
+        run.completions(0),
+        run.listed(None, None, 0, 9),
+        links_here(run, "Left"),
+        run.refresh(),
+        run.close(),
+    )
     assert files_of(tmp_path) == before
 
 
@@ -247,7 +291,10 @@ def test_runs_opened_together_have_names_of_their_own_that_fit_an_address(tmp_pa
     found = [run.name for run in open_runs([str(tmp_path / f) for f in folders])]
     assert found[:4] == ["a-demo", "b-demo", "Ein-Lauf", "c-Ein-Lauf"]
     assert len(set(found)) == len(folders)
-    assert all(name and set(name) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") for name in found)
+    assert all(
+        name and set(name) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
+        for name in found
+    )
     with pytest.raises(InputError) as caught:
         open_runs([str(tmp_path / "a/demo"), str(tmp_path / "a/demo/")])
     one_line(caught, "given twice")
@@ -275,9 +322,15 @@ def test_an_audit_gives_an_article_its_claims_with_a_verdict_a_tier(tmp_path):
     commit_audit(run, {3: ["C one.", "C two."], 1: [], 4: ["D one."]}, waves=2)
     site = opened(tmp_path)
     [found] = site.audits(3)
-    assert (found.audit, found.row["claims"], [e["tier"] for e in found.evidence]) == ("audit", 2, ["wikipedia", "web"])
+    assert (found.audit, found.row["claims"], [e["tier"] for e in found.evidence]) == (
+        "audit",
+        2,
+        ["wikipedia", "web"],
+    )
     assert [(c.number, c.text) for c in found.claims] == [(1, "C one."), (2, "C two.")]
-    assert [[v["verdict"] for v in c.verdicts] for c in found.claims] == [["supported", "not_adjudicated"]] * 2
+    assert [[v["verdict"] for v in c.verdicts] for c in found.claims] == [
+        ["supported", "not_adjudicated"]
+    ] * 2
     assert site.audits(1)[0].claims == []
     assert site.audits(4)[0].claims[0].text == "D one."
     assert (site.audits(2), site.audits(0), site.notes, site.audit_names) == ([], [], [], ["audit"])

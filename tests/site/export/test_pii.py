@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from llmpedia.rehearsal.world.prose import article, outline
 from llmpedia.rehearsal.settings import WorldSettings
+from llmpedia.rehearsal.world.prose import article, outline
 from llmpedia.rehearsal.world.world import World
 from llmpedia.site.export.pii import PrivateHit, masked, private_hits
 
@@ -89,7 +89,10 @@ def test_private_information_is_found_as_it_stands(kind, before, private, after)
     text = f"{before}{private}{after}"
     hit = PrivateHit(kind, len(before), len(before) + len(private), private)
     assert private_hits(text) == [hit]
-    assert masked(text)[0] == f"{before}({ {'email': 'e-mail', 'id_number': 'id number'}.get(kind, kind) }){after}"
+    assert (
+        masked(text)[0]
+        == f"{before}({ {'email': 'e-mail', 'id_number': 'id number'}.get(kind, kind) }){after}"
+    )
 
 
 @pytest.mark.parametrize("text", TEMPTING)
@@ -102,7 +105,11 @@ def test_all_of_a_text_in_order_and_none_twice():
     found = private_hits(text)
     assert [(hit.kind, hit.text) for hit in found] == [(kind, private) for kind, _, private, _ in PRIVATE]
     told, hits = masked(text)
-    assert hits == found and private_hits(told) == [] and not any(private in told for _, _, private, _ in PRIVATE)
+    assert (
+        hits == found
+        and private_hits(told) == []
+        and not any(private in told for _, _, private, _ in PRIVATE)
+    )
 
 
 def test_text_without_any_comes_back_as_it_is():
@@ -112,7 +119,11 @@ def test_text_without_any_comes_back_as_it_is():
 def test_articles_of_the_rehearsal_hold_none():
     world = World(WorldSettings(seed=6, entities=2000))
     names = [world.name(e) for e in range(0, 2000, 8)]
-    assert [hit for name in names for hit in private_hits(article(world, name, outline(world, name, 4, 6, None), False))] == []
+    assert [
+        hit
+        for name in names
+        for hit in private_hits(article(world, name, outline(world, name, 4, 6, None), False))
+    ] == []
 
 
 @pytest.mark.parametrize(

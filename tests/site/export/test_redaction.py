@@ -1,24 +1,28 @@
-"""Private information and texts of others in all that a release is made of, and releases that are whole or not there."""
+"""Private information and texts of others in all that a release is made of, and releases that are
+whole or not there.
+"""
 
 import json
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from tests.support.builders import site as site_builders
-from tests.support.builders.runs import Child, Corpus, Visit, make_config, one_line
-from tests.support.builders.site import commit_audit
 
 from llmpedia.cli import main
 from llmpedia.errors import InputError
+from llmpedia.site.export.atomic_output import new_file, new_folder
 from llmpedia.site.export.dataset import write_dataset
 from llmpedia.site.export.pii import masked, private_hits
 from llmpedia.site.export.release import Filter
 from llmpedia.site.export.static_site import PARTS, StaticSettings, write_site
-from llmpedia.site.export.atomic_output import new_file, new_folder
 from llmpedia.store.run_folder import RunFolder
+from tests.support.builders import site as site_builders
+from tests.support.builders.runs import Child, Corpus, Visit, make_config, one_line
+from tests.support.builders.site import commit_audit
 
-MAIL, PHONE, STREET = "ada@lovelace.org", "+49 30 901820", "12 Main Street"
+MAIL = "ada@lovelace.org"
+PHONE = "+49 30 901820"
+STREET = "12 Main Street"
 PROMPT = f"Hello\n{MAIL}\nand\n{PHONE}\nor\n{STREET}\nSpringfield, IL 62701"
 PASSAGE = "Words of another."
 JUDGED = "Words that the judge was shown."
@@ -31,7 +35,9 @@ def chat(text: str) -> str:
 
 def tell(rows):
     for article in rows["articles"]:
-        article["wikitext"] = f"'''Root''' was laid. See [[Leaf of {MAIL}]], [[army of {MAIL}]] and [[Left of {MAIL}|Left]]."
+        article["wikitext"] = (
+            f"'''Root''' was laid. See [[Leaf of {MAIL}]], [[army of {MAIL}]] and [[Left of {MAIL}|Left]]."
+        )
     for row in rows["completions"]:
         row |= {"messages": chat(PROMPT), "text": json.dumps({"a": PROMPT}), "sampling": "{}"}
         row |= {"constraint": json.dumps({"enum": [f"Leaf of {MAIL}"]})}
@@ -39,8 +45,12 @@ def tell(rows):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """Every place of a run that a page shows holds something private, every place of an audit words of others as well."""
-    corpus = Corpus(tmp_path_factory.mktemp("made") / "run", make_config(run={"seed": f"Root of {MAIL}"})).seed("Root")
+    """Every place of a run that a page shows holds something private, every place of an audit words
+    of others as well.
+    """
+    corpus = Corpus(
+        tmp_path_factory.mktemp("made") / "run", make_config(run={"seed": f"Root of {MAIL}"})
+    ).seed("Root")
     children = [Child(f"Leaf of {MAIL}"), Child(f"Left of {MAIL}"), Child(f"army of {MAIL}", "ner_rejected")]
     corpus.walk(Visit("Root", children), damage=tell)
     with pytest.MonkeyPatch.context() as patch:
@@ -52,9 +62,18 @@ def run(tmp_path_factory):
 def audited(plain):
     def changed(number, claims):
         made = plain(number, claims)
-        source = {"title": "T", "url": URL, "text": PASSAGE, "revision": "1", "fetched_at": "2026-01-01", "sha256": "0"}
+        source = {
+            "title": "T",
+            "url": URL,
+            "text": PASSAGE,
+            "revision": "1",
+            "fetched_at": "2026-01-01",
+            "sha256": "0",
+        }
         made["evidence"] = [row | {"sources": [source]} for row in made["evidence"]]
-        made["completions"].append(made["completions"][0] | {"key": "judge", "stage": "verdict", "messages": chat(JUDGED)})
+        made["completions"].append(
+            made["completions"][0] | {"key": "judge", "stage": "verdict", "messages": chat(JUDGED)}
+        )
         made["verdicts"] = [row | {"completion": "judge"} for row in made["verdicts"]]
         return made
 
@@ -64,7 +83,11 @@ def audited(plain):
 def site(run, out, **options):
     given = {"audits": (), "mask": True, "parts": PARTS, "evidence": False, "workers": 1}
     write_site(StaticSettings((run.uri,), **given | options), out, lambda *_: None)
-    return {p.relative_to(out).as_posix(): p.read_text() for p in out.rglob("*") if p.suffix in (".html", ".json", ".js")}
+    return {
+        p.relative_to(out).as_posix(): p.read_text()
+        for p in out.rglob("*")
+        if p.suffix in (".html", ".json", ".js")
+    }
 
 
 @pytest.fixture(scope="module")
@@ -80,13 +103,19 @@ def test_no_page_tells_it_in_a_title_an_address_a_prompt_or_what_bound_an_answer
 
 def test_links_of_masked_names_lead_where_they_did(pages):
     article = pages["r/run/a/0-root.html"]
-    assert '<a class="wl queued" href="../../../r/run/unwritten/0.html#e1"' in article and ">Leaf of (e-mail)</a>" in article
+    assert (
+        '<a class="wl queued" href="../../../r/run/unwritten/0.html#e1"' in article
+        and ">Leaf of (e-mail)</a>" in article
+    )
     assert '#candidate-2" title="No article: The model judged' in article and ">Left</a>" in article
     assert "[[" not in article
 
 
 def test_prompts_are_still_read_as_turns(pages):
-    assert "<h3>user</h3>" in pages["r/run/trace/0-root.html"] and "Hello\n(e-mail)\n" in pages["r/run/trace/0-root.html"]
+    assert (
+        "<h3>user</h3>" in pages["r/run/trace/0-root.html"]
+        and "Hello\n(e-mail)\n" in pages["r/run/trace/0-root.html"]
+    )
 
 
 def test_words_of_others_are_on_no_page_unless_asked_for(run, pages, tmp_path):
@@ -99,7 +128,9 @@ def test_words_of_others_are_on_no_page_unless_asked_for(run, pages, tmp_path):
 def test_every_page_says_what_it_may_load(pages):
     for name, page in pages.items():
         if name.endswith(".html"):
-            head, _, rest = page.partition('<meta http-equiv="Content-Security-Policy" content="default-src &#39;none&#39;;')
+            head, _, rest = page.partition(
+                '<meta http-equiv="Content-Security-Policy" content="default-src &#39;none&#39;;'
+            )
             assert rest and "<script" not in head and "<link" not in head, name
 
 
@@ -114,7 +145,14 @@ def test_a_view_that_was_left_out_has_no_tab(run, pages, tmp_path):
 
 def test_a_dataset_tells_it_nowhere_and_its_prompts_are_json(run, tmp_path):
     audits = [RunFolder.open(f"{run.uri}/audits/audit")]
-    write_dataset(run, audits, tmp_path / "ds", ["articles", "entities", "claims", "completions"], "unknown", Filter("mask"))
+    write_dataset(
+        run,
+        audits,
+        tmp_path / "ds",
+        ["articles", "entities", "claims", "completions"],
+        "unknown",
+        Filter("mask"),
+    )
     told = {p.parent.name: pq.read_table(p).to_pylist() for p in (tmp_path / "ds").rglob("*.parquet")}
     whole = f"{told}{(tmp_path / 'ds/README.md').read_text()}"
     assert [private for private in (MAIL, PHONE, STREET) if private in whole] == []
@@ -186,7 +224,11 @@ def test_what_a_link_leads_to_is_not_emptied(tmp_path):
 def test_another_machine_is_no_place_to_write(run, kind, capsys):
     assert main(["export", run.uri, "--to", kind, "--out", "s3://bucket/x"]) == 2
     said = capsys.readouterr().err
-    assert said.startswith("llmpedia: --out s3://bucket/x:") and said.count("\n") == 1 and not Path("s3:").exists()
+    assert (
+        said.startswith("llmpedia: --out s3://bucket/x:")
+        and said.count("\n") == 1
+        and not Path("s3:").exists()
+    )
 
 
 def test_a_run_without_an_article_is_no_data(tmp_path, capsys):

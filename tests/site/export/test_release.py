@@ -1,4 +1,6 @@
-"""What leaves the machine: datasets, JSON lines, static sites; private information masked, counted and listed."""
+"""What leaves the machine: datasets, JSON lines, static sites; private information masked, counted
+and listed.
+"""
 
 import csv
 import gzip
@@ -12,18 +14,18 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow.parquet as pq
 import pytest
-from tests.support.builders.runs import Child, Corpus, Visit, one_line
-from tests.support.harness import free_port, wait_for
-from tests.support.builders.site import commit_audit
-from tests.support.site_server import Watched, browser
 
-from llmpedia.importing.run import ImportSettings, import_texts
 from llmpedia.cli import main
 from llmpedia.cli_export import _say_private
 from llmpedia.errors import InputError
+from llmpedia.importing.run import ImportSettings, import_texts
 from llmpedia.site.export.dataset import write_dataset, write_jsonl
 from llmpedia.site.export.release import RELEASED, Filter
 from llmpedia.site.export.static_site import PARTS, StaticSettings, write_site
+from tests.support.builders.runs import Child, Corpus, Visit, one_line
+from tests.support.builders.site import commit_audit
+from tests.support.harness import free_port, wait_for
+from tests.support.site_server import Watched, browser
 
 MAIL = "ada@lovelace.org"
 TEXT = f"'''Root''' was laid in 1900 by masons. Write to {MAIL} about the [[Left]] and the [[army]].\n== After ==\nZola came."
@@ -46,7 +48,9 @@ def written(texts):
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    """Root with Left and army (turned down), Left with Leaf (never visited) and an alias that is an address."""
+    """Root with Left and army (turned down), Left with Leaf (never visited) and an alias that is an
+    address.
+    """
     corpus = Corpus(tmp_path_factory.mktemp("made") / "run").seed("Root")
     corpus.walk(Visit("Root", [Child("Left"), Child("army", "ner_rejected")]), damage=written({"Root": TEXT}))
     corpus.walk(Visit("Left", [Child("Leaf"), Child(f"Leaf of {MAIL}", "duplicate", "Leaf")]))
@@ -68,7 +72,11 @@ def settings(corpus, **options):
 
 
 def everything(folder: Path) -> str:
-    return "\n".join(p.read_text(errors="replace") for p in sorted(folder.rglob("*")) if p.suffix in (".html", ".md", ".json"))
+    return "\n".join(
+        p.read_text(errors="replace")
+        for p in sorted(folder.rglob("*"))
+        if p.suffix in (".html", ".md", ".json")
+    )
 
 
 # --- data
@@ -80,7 +88,9 @@ def test_a_dataset_is_loaded_offline_table_by_table(corpus, audits, tmp_path):
     asked = [sys.executable, "-c", OFFLINE, str(tmp_path / "ds"), *TABLES]
     told = subprocess.run(asked, env=env, capture_output=True, text=True, check=False)
     assert told.returncode == 0, told.stderr[-2000:]
-    assert dict(line.split() for line in told.stdout.splitlines()) == {t: str(n) for t, n in done.rows.items()}
+    assert dict(line.split() for line in told.stdout.splitlines()) == {
+        t: str(n) for t, n in done.rows.items()
+    }
     # Two articles; Root, Left, Leaf; two claims with a verdict of two tiers each.
     assert {t: done.rows[t] for t in TABLES[:3]} == {"articles": 2, "entities": 3, "claims": 4}
 
@@ -105,21 +115,38 @@ def test_an_imported_encyclopedia_is_not_said_to_be_a_models(tmp_path):
     run = import_texts(ImportSettings(str(texts), None, "Otherpedia"), str(tmp_path / "run"), lambda _: None)
     write_dataset(run, [], tmp_path / "ds", ["articles", "entities"], "unknown", Filter("mask"))
     card = (tmp_path / "ds/README.md").read_text()
-    assert "# Articles of Otherpedia, imported from others.jsonl\n" in card and "- encyclopedia: Otherpedia\n" in card
+    assert (
+        "# Articles of Otherpedia, imported from others.jsonl\n" in card
+        and "- encyclopedia: Otherpedia\n" in card
+    )
     assert not [words for words in ("from memory", "language model", "None", "synthetic") if words in card]
     write_site(StaticSettings((run.uri,), (), True, PARTS, False, 1), tmp_path / "site", lambda *_: None)
     home, article, trace = (
-        (tmp_path / "site" / name).read_text() for name in ("index.html", "r/run/a/0-ada.html", "r/run/trace/0-ada.html")
+        (tmp_path / "site" / name).read_text()
+        for name in ("index.html", "r/run/a/0-ada.html", "r/run/trace/0-ada.html")
     )
     (row,) = run.read("imports").to_pylist()
-    assert "imported from <b><bdi>others.jsonl</bdi></b>" in home and row["sha256"] in trace and "read from a file" in trace
+    assert (
+        "imported from <b><bdi>others.jsonl</bdi></b>" in home
+        and row["sha256"] in trace
+        and "read from a file" in trace
+    )
     for page in (home, article, trace):
         assert "imported as they stood there" in page and str(tmp_path) not in page
-        wrong = ("A language model wrote", "was written by a language model", "Planned and written", "not kept", "a seed", "None")
+        wrong = (
+            "A language model wrote",
+            "was written by a language model",
+            "Planned and written",
+            "not kept",
+            "a seed",
+            "None",
+        )
         assert not [words for words in wrong if words in page]
 
 
-def test_private_information_is_masked_everywhere_counted_and_listed_beside_the_release(corpus, audits, tmp_path):
+def test_private_information_is_masked_everywhere_counted_and_listed_beside_the_release(
+    corpus, audits, tmp_path
+):
     done = write_dataset(corpus.run, audits, tmp_path / "ds", TABLES, "unknown", Filter("mask"))
     for path in (tmp_path / "ds").rglob("*.parquet"):
         assert MAIL not in str(pq.read_table(path).to_pylist()), path
@@ -129,7 +156,8 @@ def test_private_information_is_masked_everywhere_counted_and_listed_beside_the_
         listed = list(csv.DictReader(file))
     assert {row["text"] for row in listed} == {MAIL}
     assert sum(done.private.values()) == len(listed)
-    # Once an entity, whatever says it: both articles (Left links the alias), and one claim in two tiers.
+    # Once an entity, whatever says it: both articles (Left links the alias), and one claim in two
+    # tiers.
     assert done.private["articles", "email"] == 2 and done.private["claims", "email"] == 1
     assert [row["columns"] for row in listed if row["table"] == "articles"] == ["wikitext, text"] * 2
 
@@ -216,7 +244,8 @@ class Links(HTMLParser):
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.to, self.ids = [], set()
+        self.to = []
+        self.ids = set()
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
@@ -272,7 +301,16 @@ def test_the_bytes_do_not_depend_on_the_number_of_processes(corpus, static, tmp_
 
 def test_the_static_site_is_read_and_searched_in_a_browser(static):
     port = free_port()
-    command = [sys.executable, "-m", "http.server", str(port), "--bind", "127.0.0.1", "--directory", str(static)]
+    command = [
+        sys.executable,
+        "-m",
+        "http.server",
+        str(port),
+        "--bind",
+        "127.0.0.1",
+        "--directory",
+        str(static),
+    ]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         wait_for(port)

@@ -1,23 +1,25 @@
-"""A run in charts: the numbers they show, that pieces add up, and that counting is done once and never waited for."""
+"""A run in charts: the numbers they show, that pieces add up, and that counting is done once and
+never waited for.
+"""
 
 import re
 import threading
 
 import pytest
+
 from tests.support.builders.runs import Child, Corpus, Visit, three_waves
 
 pytest.importorskip("fastapi")
 pytest.importorskip("nh3")
 
-from tests.support.builders.site import commit_audit
-from tests.site.app.test_app import EVIL, get, opened
-
 from llmpedia.errors import InputError
-from llmpedia.site.pages import charts
 from llmpedia.site.app import explore
-from llmpedia.site.urls import OPTIONAL, LiveAddresses
+from llmpedia.site.pages import charts
 from llmpedia.site.pages.charts import Counted, Counting, charts_page, counted
 from llmpedia.site.pages.templating import rendered
+from llmpedia.site.urls import OPTIONAL, LiveAddresses
+from tests.site.app.test_app import EVIL, get, opened
+from tests.support.builders.site import commit_audit
 
 TO = LiveAddresses(OPTIONAL)
 
@@ -60,7 +62,10 @@ def test_fates_and_coverage_of_each_hop(run):
         ("Hop 1", "1 of 2"),
         ("Hop 2", "0 of 1"),
     ]
-    assert [segment.told for segment in found["coverage"].lines[1].segments] == ["written and expanded 50.0%", "failed 50.0%"]
+    assert [segment.told for segment in found["coverage"].lines[1].segments] == [
+        "written and expanded 50.0%",
+        "failed 50.0%",
+    ]
     assert [line.href for line in found["coverage"].lines] == ["/r/run/list?hop=0", "/r/run/list?hop=1", None]
 
 
@@ -79,8 +84,13 @@ def test_reasons_are_of_their_step_and_absorbers_lead_to_their_pages(run):
     found = made(run)
     reasons = {line.label: line.text for line in found["reasons"].lines}
     assert reasons["not named entity"] == "1 (100.0%)" and reasons["confirmed duplicate"] == "1 (100.0%)"
-    assert [line.group for line in found["reasons"].lines if line.group] == ["Entity check", "Comparison with known names"]
-    assert [(line.label, line.text, line.href) for line in found["absorbers"].lines] == [("Right", "1", "/r/run/a/2-right")]
+    assert [line.group for line in found["reasons"].lines if line.group] == [
+        "Entity check",
+        "Comparison with known names",
+    ]
+    assert [(line.label, line.text, line.href) for line in found["absorbers"].lines] == [
+        ("Right", "1", "/r/run/a/2-right")
+    ]
 
 
 def test_what_audits_found_stands_by_hop_and_tier(tmp_path):
@@ -91,7 +101,9 @@ def test_what_audits_found_stands_by_hop_and_tier(tmp_path):
         ("Against Wikipedia, audit audit", "Hop 0", "100.0% true, 2 articles"),
         ("Against the web, audit audit", "Hop 0", "none judged"),
     ]
-    assert [segment.told for segment in chart.lines[0].segments] == ["true 100.0%"] and chart.lines[1].segments == ()
+    assert [segment.told for segment in chart.lines[0].segments] == ["true 100.0%"] and chart.lines[
+        1
+    ].segments == ()
 
 
 def test_pieces_of_a_bar_stand_one_behind_the_other(run):
@@ -150,14 +162,20 @@ def test_nobody_waits_for_the_counting(run, monkeypatch):
     monkeypatch.setattr(charts, "counted", slow)
     _, client = opened(run.run.uri)
     page = get(client, "/r/run/charts")
-    assert "is being counted" in page.text and ("meta", {"http-equiv": "refresh", "content": "3"}) in page.tags
+    assert (
+        "is being counted" in page.text and ("meta", {"http-equiv": "refresh", "content": "3"}) in page.tags
+    )
     going.set()
     monkeypatch.setattr(explore, "_WAIT", 30)
     page = get(client, "/r/run/charts")
-    assert "From links to articles" in page.text and not any(a.get("http-equiv") == "refresh" for _, a in page.tags)
+    assert "From links to articles" in page.text and not any(
+        a.get("http-equiv") == "refresh" for _, a in page.tags
+    )
 
 
-@pytest.mark.parametrize(("error", "words"), [(InputError("part.parquet: damaged"), "damaged"), (TimeoutError(), "defect")])
+@pytest.mark.parametrize(
+    ("error", "words"), [(InputError("part.parquet: damaged"), "damaged"), (TimeoutError(), "defect")]
+)
 def test_a_count_that_fails_is_told_to_who_asks(run, monkeypatch, error, words):
     def fails(run):
         raise error
@@ -181,7 +199,8 @@ def test_every_number_of_a_chart_is_text_and_every_pattern_is_there(tmp_path):
         assert f'<h2 id="{chart.anchor}">' in html
         for line in chart.lines:
             assert line.text in html
-    used, there = set(re.findall(r'fill="url\(#([\w-]+)\)"', html)), set(re.findall(r'<pattern id="([\w-]+)"', html))
+    used = set(re.findall(r'fill="url\(#([\w-]+)\)"', html))
+    there = set(re.findall(r'<pattern id="([\w-]+)"', html))
     assert used and used <= there
     assert html.count("<details>") == len(page["charts"]) and " style=" not in html
 
@@ -189,7 +208,9 @@ def test_every_number_of_a_chart_is_text_and_every_pattern_is_there(tmp_path):
 def test_textures_that_are_drawn_are_in_the_key(run):
     for chart in made(run).values():
         if chart.key:
-            assert {segment.texture for line in chart.lines for segment in line.segments} <= {texture for texture, _ in chart.key}
+            assert {segment.texture for line in chart.lines for segment in line.segments} <= {
+                texture for texture, _ in chart.key
+            }
 
 
 def test_hostile_names_are_shown_and_never_run(tmp_path):
@@ -199,4 +220,6 @@ def test_hostile_names_are_shown_and_never_run(tmp_path):
     get(client, "/r/run/charts")
     page = get(client, "/r/run/charts")
     for tag, attributes in page.tags:
-        assert tag not in ("img", "style") and not [a for a in attributes if a.startswith("on") or a == "style"], tag
+        assert tag not in ("img", "style") and not [
+            a for a in attributes if a.startswith("on") or a == "style"
+        ], tag

@@ -1,4 +1,6 @@
-"""Claims at the sentences they were taken from: verbatim, in other words, with "it" for the subject; and none where none fits."""
+"""Claims at the sentences they were taken from: verbatim, in other words, with "it" for the
+subject; and none where none fits.
+"""
 
 import re
 import time
@@ -6,9 +8,9 @@ from itertools import pairwise
 
 import pytest
 
+from llmpedia.rehearsal.settings import WorldSettings
 from llmpedia.rehearsal.world.facts import facts_of
 from llmpedia.rehearsal.world.prose import article, outline
-from llmpedia.rehearsal.settings import WorldSettings
 from llmpedia.rehearsal.world.world import World
 from llmpedia.site.pages.claim_alignment import place
 from llmpedia.site.wikitext.page import Page
@@ -48,9 +50,12 @@ PARAPHRASES = {
 
 @pytest.fixture(scope="module")
 def planted():
-    """(subject, facts, sentences of its article) of entities of a world; facts whose sentence no name with a stop cuts in two."""
+    """(subject, facts, sentences of its article) of entities of a world; facts whose sentence no
+    name with a stop cuts in two.
+    """
     world = World(WorldSettings(seed=7, entities=2000))
-    out, facts = [], 0
+    out = []
+    facts = 0
     for e in range(0, 2000, 20):
         name = world.name(e)
         page = Page(article(world, name, outline(world, name, 4, 6, None), False), name)
@@ -63,13 +68,17 @@ def planted():
 
 
 def at(sentences, claim):
-    """Where a claim stands; a sentence may hold another one if the first ends with a name like "X."."""
+    """Where a claim stands; a sentence may hold another one if the first ends with a name like
+    "X.".
+    """
     return next(i for i, sentence in enumerate(sentences) if claim in sentence)
 
 
 def shares(pairs):
     """(share at the right place, share at a wrong one)."""
-    return sum(g == w for g, w in pairs) / len(pairs), sum(g is not None and g != w for g, w in pairs) / len(pairs)
+    return sum(g == w for g, w in pairs) / len(pairs), sum(g is not None and g != w for g, w in pairs) / len(
+        pairs
+    )
 
 
 @pytest.mark.parametrize(
@@ -124,7 +133,12 @@ def test_facts_of_another_subject_are_hardly_ever_placed(planted):
     for (name, facts, sentences), (_, others, _) in pairwise(planted):
         own = {(fact.template, fact.claimed) for fact in facts}
         strange = [f for f in others if (f.template, f.claimed) not in own]
-        pairs += [(got, None) for got in place([PARAPHRASES[f.template].format(s=name, o=f.claimed) for f in strange], sentences)]
+        pairs += [
+            (got, None)
+            for got in place(
+                [PARAPHRASES[f.template].format(s=name, o=f.claimed) for f in strange], sentences
+            )
+        ]
     assert shares(pairs)[1] <= 0.08
 
 
@@ -134,14 +148,20 @@ def test_nothing_is_placed_in_nothing():
 
 def test_first_of_equal_sentences_is_taken_and_the_shorter_of_two_that_hold_the_claim():
     assert place(["Bob founded Acme."], ["Bob founded Acme.", "Bob founded Acme."]) == [0]
-    assert place(["Bob founded Acme."], ["Bob founded Acme and sold many other things later.", "Bob founded Acme."]) == [1]
+    assert place(
+        ["Bob founded Acme."], ["Bob founded Acme and sold many other things later.", "Bob founded Acme."]
+    ) == [1]
 
 
 @pytest.mark.parametrize(
     ("claim", "sentences", "number"),
     [
         ("彼は東京で生まれた。", ["彼は作家である。", "東京で生まれた。"], 1),
-        ("Das Schloss wurde 1890 erbaut.", ["Das Schloss steht.", "Im Jahr 1890 wurde das Schloss erbaut."], 1),
+        (
+            "Das Schloss wurde 1890 erbaut.",
+            ["Das Schloss steht.", "Im Jahr 1890 wurde das Schloss erbaut."],
+            1,
+        ),
         ("It has 6 parts.", ["It has six parts.", "It is long."], 0),
         ("It has 12,500 members.", ["It has 12500 members.", "It has 12 members."], 0),
     ],

@@ -1,21 +1,23 @@
-"""One subject in two runs side by side: sentences held against each other, parts that belong together, figures, links."""
+"""One subject in two runs side by side: sentences held against each other, parts that belong
+together, figures, links.
+"""
 
 import random
 import time
 
 import pytest
+
 from tests.support.builders.runs import Child, Corpus, Visit, make_config
 
 pytest.importorskip("fastapi")
 pytest.importorskip("nh3")
 
-from tests.support.builders.site import commit_audit
-from tests.site.app.test_app import EVIL, get, opened, with_texts
-
-from llmpedia.site.urls import OPTIONAL, LiveAddresses
 from llmpedia.site.pages.compare import _aligned, compare_page
 from llmpedia.site.text.text_diff import MOST_SENTENCES, Piece, compared
+from llmpedia.site.urls import OPTIONAL, LiveAddresses
 from llmpedia.site.wikitext.page import Page
+from tests.site.app.test_app import EVIL, get, opened, with_texts
+from tests.support.builders.site import commit_audit
 
 OURS = (
     "{{Infobox x\n| born = 1900\n}}\n'''Root''' was laid in 1900 in [[Left]]. It stood for long.\n"
@@ -60,13 +62,16 @@ def test_what_is_the_same_what_differs_and_what_only_one_says():
 def test_a_sentence_is_held_against_one_of_its_own_part_first():
     left, right = compare(["It rained a lot."], ["It rained a lot.", "It rained a lot."], [1], [0, 1])
     assert left == [("same", "It rained a lot.", 1)] and right[0] == ("only", "[It rained a lot.]", None)
-    near, far = "He came home in May.", "He came home in June."
+    near = "He came home in May."
+    far = "He came home in June."
     assert compare([near], [far])[0][0][0] == "changed"
     assert compare([near], ["Somebody went away in June."], [0], [1])[0][0][0] == "only"
 
 
 def test_elsewhere_only_what_is_nearly_the_same_counts():
-    ours, theirs = ["One two three four five six."], ["One two three four nine ten."]  # 4 of 6 words
+    # 4 of 6 words
+    ours = ["One two three four five six."]
+    theirs = ["One two three four nine ten."]
     assert compare(ours, theirs)[0][0][0] == "changed"
     assert compare(ours, theirs, [0], [1])[0][0][0] == "only"
 
@@ -80,14 +85,19 @@ def test_no_word_is_lost_and_partners_are_mutual():
     drawn = random.Random(7)
     words = ["a", "b", "ab", ",", ".", "  ", "\u202e", "é", "<b>", "東京", "\x02", "(", "1950"]
     for _ in range(60):
-        ours, theirs = (["".join(drawn.choices(words, k=drawn.randrange(12))) for _ in range(drawn.randrange(9))] for _ in "ab")
+        ours, theirs = (
+            ["".join(drawn.choices(words, k=drawn.randrange(12))) for _ in range(drawn.randrange(9))]
+            for _ in "ab"
+        )
         places = [[drawn.randrange(3) for _ in text] for text in (ours, theirs)]
         left, right = compared(ours, theirs, *places)
         for texts, said, others in ((ours, left, right), (theirs, right, left)):
             assert ["".join(piece.text for piece in one.pieces) for one in said] == texts
             for n, one in enumerate(said):
                 assert (one.other is None) == (one.kind == "only")
-                assert one.other is None or (others[one.other].other == n and others[one.other].kind == one.kind)
+                assert one.other is None or (
+                    others[one.other].other == n and others[one.other].kind == one.kind
+                )
                 assert one.kind != "same" or not any(piece.own for piece in one.pieces)
         for one in left:
             if one.kind == "changed":
@@ -115,9 +125,11 @@ def test_sentences_that_could_take_long_are_marked_as_wholes_and_all_is_done_in_
 
 
 def test_parts_are_joined_by_heading_then_by_order_and_each_stands_once():
-    ours, theirs = Page(OURS, "Root").parts(), Page(THEIRS, "Root").parts()
+    ours = Page(OURS, "Root").parts()
+    theirs = Page(THEIRS, "Root").parts()
     pairs = [
-        tuple(part and (part.heading.title if part.heading else part.kind) for part in pair) for pair in _aligned(ours, theirs)
+        tuple(part and (part.heading.title if part.heading else part.kind) for part in pair)
+        for pair in _aligned(ours, theirs)
     ]
     assert pairs == [
         ("infobox", None),
@@ -131,7 +143,9 @@ def test_parts_are_joined_by_heading_then_by_order_and_each_stands_once():
 @pytest.mark.parametrize("seed", range(20))
 def test_no_part_is_lost_whatever_the_order(seed):
     drawn = random.Random(seed)
-    texts = ["".join(f"== {drawn.choice('ABCDE')} ==\nx\n" for _ in range(drawn.randrange(7))) for _ in range(2)]
+    texts = [
+        "".join(f"== {drawn.choice('ABCDE')} ==\nx\n" for _ in range(drawn.randrange(7))) for _ in range(2)
+    ]
     ours, theirs = (Page(f"lead\n{text}", "T").parts() for text in texts)
     pairs = _aligned(ours, theirs)
     assert [a for a, _ in pairs if a] == ours
@@ -174,8 +188,15 @@ def test_figures_are_those_of_the_two_texts(two):
     assert found["the same in both"] == ("2", "2")  # It stood for long; Masons built it
     assert found["in other words"] == ("1", "1")  # 1900 and 1901
     assert found["here only"] == ("4", "4")
-    assert found["Names linked"] == ("3", "3") and found["by both"] == ("2",) and found["by this one only"] == ("1", "1")
-    left, right = ({w for s in Page(text, "").sentences for w in s.lower().replace(".", " ").split()} for text in (OURS, THEIRS))
+    assert (
+        found["Names linked"] == ("3", "3")
+        and found["by both"] == ("2",)
+        and found["by this one only"] == ("1", "1")
+    )
+    left, right = (
+        {w for s in Page(text, "").sentences for w in s.lower().replace(".", " ").split()}
+        for text in (OURS, THEIRS)
+    )
     assert found["Words in common"] == (f"{100 * len(left & right) / len(left | right):.1f}%",)
 
 
@@ -206,7 +227,9 @@ def test_links_lead_to_the_run_that_has_them(two):
     shared, mine, theirs = context(runs)["links"]
     assert [name for name, _, _ in shared.names] == ["Left", "U.S."]
     assert [(name, a.href, b) for name, a, b in mine.names] == [("Army", "/r/first/a/2-army", None)]
-    assert [(name, a, b.href) for name, a, b in theirs.names] == [("The Right", None, "/r/second/a/2-the-right")]
+    assert [(name, a, b.href) for name, a, b in theirs.names] == [
+        ("The Right", None, "/r/second/a/2-the-right")
+    ]
     red = {name: a for name, a, _ in shared.names}["U.S."]
     assert red.kind == "red" and "no subject" in red.hint
     assert get(client, "/compare/first/0-root?with=second").link("candidate-2")["class"] == "wl red"
@@ -220,7 +243,9 @@ def test_claims_are_counted_where_both_were_audited(two):
     assert context(runs)["verdicts"] == []
     commit_audit(runs[1].run, {0: ["It was laid."]})
     runs, _ = opened(*two)
-    assert [(verdict, a, b) for verdict, _, a, b in context(runs)["verdicts"] if a or b] == [("supported", 2, 1)]
+    assert [(verdict, a, b) for verdict, _, a, b in context(runs)["verdicts"] if a or b] == [
+        ("supported", 2, 1)
+    ]
 
 
 def test_a_subject_that_the_other_lacks_is_said_to_be_lacking(two):
@@ -232,18 +257,31 @@ def test_a_subject_that_the_other_lacks_is_said_to_be_lacking(two):
 def test_what_cannot_be_compared_is_not_found(two, tmp_path):
     _, client = opened(*two)
     assert client.get("/compare/first/0-root").headers["location"] == "/compare/first/0-root?with=second"
-    for path in ("/compare/first/0-root?with=first", "/compare/first/0-root?with=x", "/compare/x/0?with=first"):
+    for path in (
+        "/compare/first/0-root?with=first",
+        "/compare/first/0-root?with=x",
+        "/compare/x/0?with=first",
+    ):
         get(client, path, 404)
     _, alone = opened(two[0])
     get(alone, "/compare/first/0-root", 404)
 
 
 def test_of_several_runs_one_is_chosen_and_the_others_are_offered(two, tmp_path):
-    Corpus(tmp_path / "third").seed("Root").walk(Visit("Root", []), damage=with_texts({"Root": "'''Root''' is."}))
+    Corpus(tmp_path / "third").seed("Root").walk(
+        Visit("Root", []), damage=with_texts({"Root": "'''Root''' is."})
+    )
     _, client = opened(*two, tmp_path / "third")
     page = get(client, "/compare/first/0-root?with=third")
-    links = [(a["href"], a.get("aria-current")) for tag, a in page.tags if tag == "a" and "?with=" in a.get("href", "")]
-    assert ("/compare/first/0-root?with=second", None) in links and ("/compare/first/0-root?with=third", "page") in links
+    links = [
+        (a["href"], a.get("aria-current"))
+        for tag, a in page.tags
+        if tag == "a" and "?with=" in a.get("href", "")
+    ]
+    assert ("/compare/first/0-root?with=second", None) in links and (
+        "/compare/first/0-root?with=third",
+        "page",
+    ) in links
 
 
 def test_hostile_and_empty_texts_are_shown_and_never_run(tmp_path):
@@ -252,11 +290,19 @@ def test_hostile_and_empty_texts_are_shown_and_never_run(tmp_path):
         ("second", ""),
         ("third", f"== {EVIL} ==\nx {EVIL}"),
     ):
-        Corpus(tmp_path / name).seed("Root").walk(Visit("Root", [], lead=EVIL), damage=with_texts({"Root": text}))
+        Corpus(tmp_path / name).seed("Root").walk(
+            Visit("Root", [], lead=EVIL), damage=with_texts({"Root": text})
+        )
     _, client = opened(*(tmp_path / name for name in ("first", "second", "third")))
-    for path in ("/compare/first/0-root?with=second", "/compare/first/0-root?with=third", "/compare/second/0-root?with=third"):
+    for path in (
+        "/compare/first/0-root?with=second",
+        "/compare/first/0-root?with=third",
+        "/compare/second/0-root?with=third",
+    ):
         page = get(client, path)
         for tag, attributes in page.tags:
-            assert tag not in ("img", "style") and not [a for a in attributes if a.startswith("on") or a == "style"], (path, tag)
+            assert tag not in ("img", "style") and not [
+                a for a in attributes if a.startswith("on") or a == "style"
+            ], (path, tag)
             assert tag != "script" or attributes["src"].startswith("/static/")
     assert "alert(1)" in get(client, "/compare/first/0-root?with=third").text

@@ -1,16 +1,16 @@
 """What stands around a subject: who is drawn and listed where, and that no two labels meet."""
 
 import pytest
+
 from tests.support.builders.runs import Child, Corpus, Visit, three_waves
 
 pytest.importorskip("fastapi")
 pytest.importorskip("nh3")
 
-from tests.site.app.test_app import EVIL, get, opened
-
 from llmpedia.site.pages import neighbourhood
-from llmpedia.site.urls import OPTIONAL, LiveAddresses
 from llmpedia.site.pages.neighbourhood import Group, Node, _cut, _letters, _short, graph_page
+from llmpedia.site.urls import OPTIONAL, LiveAddresses
+from tests.site.app.test_app import EVIL, get, opened
 
 LETTER = 7.6  # of the drawing's units, wider than the mean of any of the fonts at 14
 
@@ -44,7 +44,11 @@ def test_an_entity_stands_once_however_it_is_called(tmp_path):
     three_waves(tmp_path / "run")
     runs, _ = opened(tmp_path / "run")
     found = context(runs[0], 1)
-    assert listed(found) == {"parent": [("Root", "written")], "child": [("Leaf", "waiting")], "known": [("Right", "failed")]}
+    assert listed(found) == {
+        "parent": [("Root", "written")],
+        "child": [("Leaf", "waiting")],
+        "known": [("Right", "failed")],
+    }
     known = next(group for group in found["groups"] if group.kind == "known").nodes[0]
     assert known.reason == "linked as The Right" and known.href == "/r/run/a/2-right"
     assert "linked as The Right" in known.hint and "its article failed" in known.hint
@@ -72,7 +76,9 @@ def test_links_that_are_not_gathered_yet_are_said_to_be_missing(tmp_path, monkey
 
 
 def test_what_a_cap_kept_out_is_told_apart(tmp_path):
-    Corpus(tmp_path / "run").seed("Root").walk(Visit("Root", [Child("Deep", "depth_cap"), Child("Late", "subject_cap")]))
+    Corpus(tmp_path / "run").seed("Root").walk(
+        Visit("Root", [Child("Deep", "depth_cap"), Child("Late", "subject_cap")])
+    )
     runs, _ = opened(tmp_path / "run")
     assert listed(context(runs[0], 0)) == {"cap": [("Deep", "none"), ("Late", "none")]}
 
@@ -88,14 +94,21 @@ def test_a_seed_alone_has_nothing_around_it(tmp_path):
 
 @pytest.fixture
 def crowded(tmp_path):
-    """A subject that 40 articles link, with 90 children, 30 known names and 25 refused ones, most of them long."""
+    """A subject that 40 articles link, with 90 children, 30 known names and 25 refused ones, most
+    of them long.
+    """
     corpus = Corpus(tmp_path / "run").seed("Root")
     others = [f"Article number {n} of the others that link it" for n in range(40)]
     corpus.walk(Visit("Root", [Child("Middle"), *map(Child, others)]))
     corpus.walk(*(Visit(name, [Child("Middle", "known", "Middle")]) for name in others))
-    children = [Child(f"{'東京都立大学の長い名前' if n % 3 else 'A rather long name of a child'} {n}") for n in range(90)]
+    children = [
+        Child(f"{'東京都立大学の長い名前' if n % 3 else 'A rather long name of a child'} {n}")
+        for n in range(90)
+    ]
     known = [Child(name, "known", name) for name in others[:30]]
-    corpus.walk(Visit("Middle", [*children, *known, *(Child(f"refused {n}", "ner_rejected") for n in range(25))]))
+    corpus.walk(
+        Visit("Middle", [*children, *known, *(Child(f"refused {n}", "ner_rejected") for n in range(25))])
+    )
     return opened(tmp_path / "run")
 
 
@@ -125,13 +138,21 @@ def test_no_two_labels_meet_and_none_leaves_the_drawing(crowded):
                 at = placed.x + shift if placed.side == "right" else placed.x - shift - width
                 boxes.append((at, placed.y - 9, at + width, placed.y + 9))
             for text in drawing.texts:
-                width, left = LETTER * len(text.text), text.side == "left"
-                at = text.x - width - (shift if text.more else 0) if left else text.x + (shift if text.more else 0)
+                width = LETTER * len(text.text)
+                left = text.side == "left"
+                at = (
+                    text.x - width - (shift if text.more else 0)
+                    if left
+                    else text.x + (shift if text.more else 0)
+                )
                 boxes.append((at, text.y - 9, at + width, text.y + 9))
             x, y, width, height = drawing.box
             boxes.append((x, y, x + width, y + height))
             for a in boxes:
-                assert a[0] >= 0 and a[2] <= drawing.width and a[1] >= -4 and a[3] <= drawing.height + 4, (drawing.name, a)
+                assert a[0] >= 0 and a[2] <= drawing.width and a[1] >= -4 and a[3] <= drawing.height + 4, (
+                    drawing.name,
+                    a,
+                )
             for n, a in enumerate(boxes):
                 for b in boxes[n + 1 :]:
                     assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1], (drawing.name, a, b)
@@ -167,7 +188,11 @@ def test_every_node_is_a_link_that_is_there_and_the_list_says_the_same(tmp_path)
     nodes = [a["href"] for tag, a in page.tags if tag == "a" and a.get("class", "").startswith("node")]
     assert sorted(set(nodes)) == ["/r/run/a/0-root/trace#candidate-3", "/r/run/a/1-left", "/r/run/a/2-right"]
     assert len(nodes) == 2 * 3  # wide and narrow
-    rows = [a["href"] for tag, a in page.tags if tag == "a" and a.get("class", "").startswith("wl") and a["href"] in nodes]
+    rows = [
+        a["href"]
+        for tag, a in page.tags
+        if tag == "a" and a.get("class", "").startswith("wl") and a["href"] in nodes
+    ]
     assert sorted(rows) == sorted(set(nodes))
     assert "candidate-3" in get(client, "/r/run/a/0-root/trace").ids
     assert "The model judged that this is no subject for an article of its own." in page.text
@@ -176,13 +201,20 @@ def test_every_node_is_a_link_that_is_there_and_the_list_says_the_same(tmp_path)
 
 def test_hostile_names_are_shown_and_nothing_is_styled_inline(tmp_path):
     names = [EVIL, "\u202eevil ../x AC/DC", "x" * 300, '"><script>x</script>']
-    Corpus(tmp_path / "run").seed("Root").walk(Visit("Root", [*map(Child, names[:3]), Child(names[3], "ner_rejected")]))
+    Corpus(tmp_path / "run").seed("Root").walk(
+        Visit("Root", [*map(Child, names[:3]), Child(names[3], "ner_rejected")])
+    )
     _, client = opened(tmp_path / "run")
     page = get(client, "/r/run/a/0-root/graph")
     for tag, attributes in page.tags:
-        assert tag not in ("img", "style") and not [a for a in attributes if a.startswith("on") or a == "style"], tag
+        assert tag not in ("img", "style") and not [
+            a for a in attributes if a.startswith("on") or a == "style"
+        ], tag
         assert tag != "script" or attributes["src"].startswith("/static/")
-    assert "alert(1)" in page.text and len([a for tag, a in page.tags if a.get("class") == "node child waiting"]) == 6
+    assert (
+        "alert(1)" in page.text
+        and len([a for tag, a in page.tags if a.get("class") == "node child waiting"]) == 6
+    )
 
 
 def test_more_links_than_are_listed_are_said_to_be_there(crowded, monkeypatch):

@@ -1,13 +1,16 @@
-"""The review pages: the command's own sheets, saved row by row, whoever else writes them; forms of this site alone."""
+"""The review pages: the command's own sheets, saved row by row, whoever else writes them; forms of
+this site alone.
+"""
 
 import csv
 from pathlib import Path
 
 import pytest
-from tests.support.builders.audit import audit_config
-from tests.support.builders.runs import Child, Corpus, Visit, one_line
-from tests.support.builders.probe_folders import built
+
 from tests.site.app.test_app import FoundPage
+from tests.support.builders.audit import audit_config
+from tests.support.builders.probe_folders import built
+from tests.support.builders.runs import Child, Corpus, Visit, one_line
 
 pytest.importorskip("fastapi")
 pytest.importorskip("nh3")
@@ -20,14 +23,14 @@ from llmpedia.audit.run import audit_tables
 from llmpedia.cli import main
 from llmpedia.cli_site import _desk, _is_local
 from llmpedia.errors import EXIT_DONE, InputError
+from llmpedia.probe.build.review import take_review, write_review_sheet
 from llmpedia.probe.build.review_sheet import REASONS
 from llmpedia.probe.build.review_sheet import read_sheet as read_groups
-from llmpedia.probe.build.review import take_review, write_review_sheet
 from llmpedia.review_csv import read_whole, safe_cell, shown_cell
 from llmpedia.site.app.app import create_app
 from llmpedia.site.data.run_reader import open_runs
-from llmpedia.site.review.store import Desk, open_builds
 from llmpedia.site.review.sheet import entered
+from llmpedia.site.review.store import Desk, open_builds
 from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import RunFolder
 
@@ -53,12 +56,16 @@ class NoSearch:
 
 
 def add_audit(uri, claims, name="check"):
-    """An audit of the first article whose claims are supported, refuted, insufficient in turn, in both tiers."""
+    """An audit of the first article whose claims are supported, refuted, insufficient in turn, in
+    both tiers.
+    """
     run = RunFolder.open(str(uri))
     about = {"run": run.uri, "waves": len(run.manifests), "last_manifest": run.manifests[-1].sha256}
     config = audit_config().model_dump(mode="json")
     described = {"kind": "audit", "identity_hash": name, "identity": {}, "seeds": [], "prompts": {}}
-    audit = RunFolder.create_or_open(f"{run.uri}/audits/{name}", described | {"audited": about, "config": config})
+    audit = RunFolder.create_or_open(
+        f"{run.uri}/audits/{name}", described | {"audited": about, "config": config}
+    )
     item = {"position": 0, "subject_id": 0, "name": "Root", "hop": 0, "strata": ["random"]}
     source = {
         "title": "Root <b>",
@@ -66,7 +73,11 @@ def add_audit(uri, claims, name="check"):
         "revision": "7",
         "fetched_at": "2026-01-02T03:04:05Z",
     }
-    source |= {"score": None, "how": "wikitext", "text": f"Root is old. It has a tower and a moat. {EVIL} Nothing else is known."}
+    source |= {
+        "score": None,
+        "how": "wikitext",
+        "text": f"Root is old. It has a tower and a moat. {EVIL} Nothing else is known.",
+    }
     none = dict.fromkeys(("reason", "completion"))
     visit = {
         "words": 10,
@@ -74,7 +85,15 @@ def add_audit(uri, claims, name="check"):
         "claims_error": None,
         "claims_completion": None,
         "evidence": [
-            {"subject_id": 0, "tier": t, "outcome": o, "detail": None, "provider": "p", "sources": [source], "attempts": []}
+            {
+                "subject_id": 0,
+                "tier": t,
+                "outcome": o,
+                "detail": None,
+                "provider": "p",
+                "sources": [source],
+                "attempts": [],
+            }
             for t, o in (("wikipedia", "found"), ("web", "pages"))
         ],
         "verdicts": [
@@ -129,7 +148,11 @@ class Site:
         for tag, a in self.page(path).tags:
             if tag == "form":
                 fields = {}
-            elif tag == "input" and a.get("name") and (a.get("type") not in ("radio", "checkbox") or "checked" in a):
+            elif (
+                tag == "input"
+                and a.get("name")
+                and (a.get("type") not in ("radio", "checkbox") or "checked" in a)
+            ):
                 fields[a["name"]] = a.get("value", "")
             elif tag == "textarea":
                 fields[a["name"]] = ""
@@ -139,7 +162,13 @@ class Site:
         return self.client.post(path, data=fields, headers={**ORIGIN, **headers})
 
     def begin(self, tier="wikipedia", each="2", seed="42", **more):
-        told = {"token": self.desk.token, "audit": "check", "tier": tier, "seed": seed, **dict.fromkeys(VERDICTS, each)}
+        told = {
+            "token": self.desk.token,
+            "audit": "check",
+            "tier": tier,
+            "seed": seed,
+            **dict.fromkeys(VERDICTS, each),
+        }
         return self.send("/r/run/review", told | more)
 
     def decide(self, place, answer, comment="", sheet=SHEET, **changed):
@@ -197,7 +226,11 @@ def test_the_sheet_is_the_commands_to_the_byte(tmp_path, run, hide):
     assert (site.desk.folder / f"{made}.csv").read_bytes() == (tmp_path / "s.csv").read_bytes()
     if hide:
         assert (site.desk.folder / f"{made}-key.csv").read_bytes() == (tmp_path / "s-key.csv").read_bytes()
-    assert {p.name for p in site.desk.folder.iterdir()} == {".lock", f"{made}.csv", *([f"{made}-key.csv"] if hide else [])}
+    assert {p.name for p in site.desk.folder.iterdir()} == {
+        ".lock",
+        f"{made}.csv",
+        *([f"{made}-key.csv"] if hide else []),
+    }
 
 
 def test_saving_changes_the_readers_columns_of_one_row_and_no_byte_else(site, path):
@@ -248,7 +281,10 @@ def test_after_an_answer_comes_the_next_open_item_and_after_the_last_the_first(s
 
 def test_no_agreement_before_the_end_and_none_of_a_sheet_that_cannot_be_used(site, path):
     assert "kappa" not in site.page(SHEET).text
-    by_hand(path, lambda table: [row.update(agree="yes") for row in table[1:]] + [table[0].update(agree="perhaps")])
+    by_hand(
+        path,
+        lambda table: [row.update(agree="yes") for row in table[1:]] + [table[0].update(agree="perhaps")],
+    )
     page = site.page(SHEET)
     assert "5 of 6 decided" in page.text and "has agree = 'perhaps'" in page.text and "kappa" not in page.text
     assert "has agree = 'perhaps'" in site.page(f"{SHEET}/1").text
@@ -257,7 +293,11 @@ def test_no_agreement_before_the_end_and_none_of_a_sheet_that_cannot_be_used(sit
 def test_an_answer_can_be_taken_back_and_a_comment_stand_alone(site, path):
     site.decide(1, "refuted", "one")
     site.decide(1, "", "two\r\nlines\x00\x07")
-    assert {name: rows(path)[0][name] for name in READER} == {"agree": "", "correct_verdict": "", "comment": "two\nlines"}
+    assert {name: rows(path)[0][name] for name in READER} == {
+        "agree": "",
+        "correct_verdict": "",
+        "comment": "two\nlines",
+    }
     assert "0 decided" in site.page(f"{SHEET}/1").text
 
 
@@ -270,7 +310,9 @@ def test_hidden_verdicts_are_on_no_page_until_they_are_all_judged(tmp_path, run)
         assert not [href for href in page.hrefs if "/a/" in href]
     for place in range(1, 7):
         site.decide(place, "supported", sheet=base)
-    assert {row["human"] for row in read_sheet(site.desk.folder / "run.check.wikipedia.2.seed42.hidden.csv")} == {"supported"}
+    assert {
+        row["human"] for row in read_sheet(site.desk.folder / "run.check.wikipedia.2.seed42.hidden.csv")
+    } == {"supported"}
     assert "33.3%" in site.page(base).text
 
 
@@ -278,7 +320,9 @@ def test_a_class_that_is_short_is_told_and_numbers_of_their_own_have_a_sheet_of_
     base = site.begin(supported="9", refuted="0", insufficient="1").headers["location"].rpartition("/")[0]
     assert base == "/r/run/review/check.wikipedia.9-0-1.seed42"
     assert "10 rows were asked for; the audit has 3" in site.page(base).text
-    assert [a["href"] for t, a in site.page("/r/run/review").tags if t == "a" and a["href"] in (base, SHEET)] == [SHEET, base]
+    assert [
+        a["href"] for t, a in site.page("/r/run/review").tags if t == "a" and a["href"] in (base, SHEET)
+    ] == [SHEET, base]
 
 
 @pytest.mark.parametrize(
@@ -313,7 +357,9 @@ def test_a_claim_is_shown_with_its_sentence_evidence_and_verdict(site, path):
     page = site.page(f"{SHEET}/{place}")
     assert page.link("/r/run/a/0-root#s1")
     assert "Root is old." in page.text and EVIL in page.text and "confidence 0.25" in page.text
-    marked, text, at = [], site.client.get(f"{SHEET}/{place}").text, 0
+    marked = []
+    text = site.client.get(f"{SHEET}/{place}").text
+    at = 0
     while (at := text.find("<mark>", at) + 6) > 5:
         marked.append(text[at : text.find("</mark>", at)])
     assert marked[0] == ROOT[0] and "a tower and a moat" in marked[1]
@@ -326,7 +372,8 @@ def test_a_claim_is_shown_with_its_sentence_evidence_and_verdict(site, path):
 
 
 def test_two_tabs_on_different_items_lose_nothing(site, path):
-    one, other = site.form(f"{SHEET}/1"), site.form(f"{SHEET}/2")
+    one = site.form(f"{SHEET}/1")
+    other = site.form(f"{SHEET}/2")
     site.send(f"{SHEET}/2", other | {"answer": "refuted"})
     site.send(f"{SHEET}/1", one | {"answer": "supported"})
     assert [bool(row["agree"]) for row in rows(path)] == [True, True, False, False, False, False]
@@ -363,7 +410,8 @@ def test_what_a_spreadsheet_saved_meanwhile_stays(site, path, delimiter):
 
 
 def test_rows_that_were_sorted_or_removed_meanwhile_are_found_by_their_item(site, path):
-    shown, item = site.form(f"{SHEET}/1"), rows(path)[0]["item"]
+    shown = site.form(f"{SHEET}/1")
+    item = rows(path)[0]["item"]
     by_hand(path, lambda table: table.reverse())
     site.send(f"{SHEET}/1", shown | {"answer": "refuted"})
     assert [row["item"] for row in rows(path) if row["agree"]] == [item]
@@ -378,7 +426,9 @@ def test_a_sheet_that_is_open_elsewhere_is_told_of(site, path):
 
 
 def test_a_lost_column_is_named(site, path):
-    path.write_text(path.read_text(encoding="utf-8-sig").replace('"comment"', '"remark"', 1), encoding="utf-8-sig")
+    path.write_text(
+        path.read_text(encoding="utf-8-sig").replace('"comment"', '"remark"', 1), encoding="utf-8-sig"
+    )
     assert "no column comment" in site.page(f"{SHEET}/1", 500).text
 
 
@@ -402,13 +452,24 @@ def test_a_form_from_elsewhere_is_refused_even_with_the_token(site, path, header
     before = path.read_bytes()
     fields = site.form(f"{SHEET}/1") | {"answer": "refuted"}
     assert site.client.post(f"{SHEET}/1", data=fields, headers=headers).status_code == 403
-    begin = {"token": site.desk.token, "audit": "check", "tier": "web", "seed": "1", **dict.fromkeys(VERDICTS, "1")}
+    begin = {
+        "token": site.desk.token,
+        "audit": "check",
+        "tier": "web",
+        "seed": "1",
+        **dict.fromkeys(VERDICTS, "1"),
+    }
     assert site.client.post("/r/run/review", data=begin, headers=headers).status_code == 403
     assert path.read_bytes() == before and len(list(site.desk.folder.glob("*.csv"))) == 1
 
 
 @pytest.mark.parametrize(
-    "headers", [ORIGIN, {"Sec-Fetch-Site": "same-origin", "Origin": "null"}, {"Sec-Fetch-Site": "same-origin", **ORIGIN}]
+    "headers",
+    [
+        ORIGIN,
+        {"Sec-Fetch-Site": "same-origin", "Origin": "null"},
+        {"Sec-Fetch-Site": "same-origin", **ORIGIN},
+    ],
 )
 def test_a_form_of_this_site_is_taken(site, headers):
     fields = site.form(f"{SHEET}/1") | {"answer": "refuted"}
@@ -461,10 +522,15 @@ def test_a_script_is_told_what_became_of_it(site):
     shown = site.form(f"{SHEET}/1")
     script = {"Accept": "application/json"}
     saved = site.send(f"{SHEET}/1", shown | {"answer": "refuted"}, **script).json()
-    assert (saved["decided"], saved["of"], saved["problem"]) == (1, 6, None) and saved["seen"] != shown["seen"]
+    assert (saved["decided"], saved["of"], saved["problem"]) == (1, 6, None) and saved["seen"] != shown[
+        "seen"
+    ]
     refused = site.send(f"{SHEET}/1", shown | {"answer": "supported"}, **script)
     assert refused.status_code == 409 and "changed meanwhile" in refused.json()["told"]
-    assert site.send(f"{SHEET}/1", shown | {"seen": saved["seen"], "answer": "supported"}, **script).status_code == 200
+    assert (
+        site.send(f"{SHEET}/1", shown | {"seen": saved["seen"], "answer": "supported"}, **script).status_code
+        == 200
+    )
 
 
 def test_forms_say_where_they_come_from_and_scripts_are_not_needed(site):
@@ -477,7 +543,9 @@ def test_forms_say_where_they_come_from_and_scripts_are_not_needed(site):
 
 def test_without_a_desk_there_is_no_review(run):
     runs = open_runs([str(run)])
-    client = TestClient(create_app(runs, {r.name: NoSearch() for r in runs}), base_url="http://127.0.0.1:8080")
+    client = TestClient(
+        create_app(runs, {r.name: NoSearch() for r in runs}), base_url="http://127.0.0.1:8080"
+    )
     assert client.get("/r/run/review").status_code == 404 and "/review" not in client.get("/").text
     assert client.post("/r/run/review", headers=ORIGIN).status_code == 404
 
@@ -485,10 +553,21 @@ def test_without_a_desk_there_is_no_review(run):
 def options(run, **changed):
     from argparse import Namespace
 
-    return Namespace(**{"host": "127.0.0.1", "allow_host": [], "allow_review": False, "probe": [], "sheets": "s", **changed})
+    return Namespace(
+        **{
+            "host": "127.0.0.1",
+            "allow_host": [],
+            "allow_review": False,
+            "probe": [],
+            "sheets": "s",
+            **changed,
+        }
+    )
 
 
-@pytest.mark.parametrize("changed", [{"host": "0.0.0.0"}, {"host": "::"}, {"host": "box"}, {"allow_host": ["wiki.lan"]}])
+@pytest.mark.parametrize(
+    "changed", [{"host": "0.0.0.0"}, {"host": "::"}, {"host": "box"}, {"allow_host": ["wiki.lan"]}]
+)
 def test_where_others_may_ask_a_review_must_be_allowed(run, changed):
     assert _desk(options(run, **changed)) is None
     assert _desk(options(run, **changed, allow_review=True)) is not None
@@ -503,7 +582,10 @@ def test_a_folder_that_cannot_be_written_is_named_in_one_line(tmp_path, run):
     (tmp_path / "file").write_text("")
     site = Site(tmp_path / "file" / "sheets", run)
     answer = site.begin()
-    assert answer.status_code == 400 and f"--sheets {tmp_path}/file/sheets: cannot be written" in FoundPage(answer.text).text
+    assert (
+        answer.status_code == 400
+        and f"--sheets {tmp_path}/file/sheets: cannot be written" in FoundPage(answer.text).text
+    )
 
 
 # --- cells
@@ -511,7 +593,9 @@ def test_a_folder_that_cannot_be_written_is_named_in_one_line(tmp_path, run):
 
 @pytest.mark.parametrize("text", ["=1", "'=1", "''=1", "-5 °C", "plain", "'tis", "", " =1", "\tx", "+"])
 def test_a_cell_is_shown_as_it_was_before_it_was_made_safe(text):
-    assert shown_cell(safe_cell(text)) == (text if safe_cell(text) != text or not text.startswith("'") else shown_cell(text))
+    assert shown_cell(safe_cell(text)) == (
+        text if safe_cell(text) != text or not text.startswith("'") else shown_cell(text)
+    )
     assert safe_cell(shown_cell(safe_cell(text))) == safe_cell(text)
 
 
@@ -542,7 +626,8 @@ def test_the_groups_sheet_is_the_commands_and_the_build_is_not_written(tmp_path,
     assert path.read_bytes() == (tmp_path / "s.csv").read_bytes()
     probe.decide(1, "accept", "@fine", sheet=GROUPS, reviewer="Ann")
     assert sorted((p, p.stat().st_mtime_ns) for p in Path(build.uri).rglob("*")) == before
-    told, plain = rows(path)[0], rows(tmp_path / "s.csv")[0]
+    told = rows(path)[0]
+    plain = rows(tmp_path / "s.csv")[0]
     assert {name for name in told if told[name] != plain[name]} == {"decision", "comment", "reviewer"}
     assert probe.page("/r/run/review").link(GROUPS)
 
@@ -551,10 +636,18 @@ def test_a_filled_sheet_is_taken_by_the_build(tmp_path, run):
     made = built(tmp_path / "build")
     site = Site(tmp_path / "sheets", run, made.uri)
     site.send(GROUPS, {"token": site.desk.token})
-    assert site.decide(1, "answer_leak", "says\nthe year", sheet=GROUPS, reviewer="Ann").headers["location"] == GROUPS
+    assert (
+        site.decide(1, "answer_leak", "says\nthe year", sheet=GROUPS, reviewer="Ann").headers["location"]
+        == GROUPS
+    )
     path = site.desk.folder / "build0.probe-review.csv"
     assert f"llmpedia probe review {made.uri} {path}" in site.page(GROUPS).text
-    assert take_review(made, path, False) == {"accepted": 0, "rejected": 1, "decided before": 0, "not decided": 0}
+    assert take_review(made, path, False) == {
+        "accepted": 0,
+        "rejected": 1,
+        "decided before": 0,
+        "not decided": 0,
+    }
     row = made.read("checks").to_pylist()[-1]
     assert (row["reason"], row["by"]) == ("answer_leak: says the year", "Ann")
 
@@ -563,7 +656,9 @@ def test_a_filled_sheet_is_taken_by_the_build(tmp_path, run):
 def test_every_answer_is_one_that_the_command_reads(probe, answer):
     probe.decide(1, answer, sheet=GROUPS)
     read = read_groups(probe.desk.folder / "build0.probe-review.csv", {"g"})
-    assert [(row["fate"], row["reason"]) for row in read.rows] == [("kept", None) if answer == "accept" else ("rejected", answer)]
+    assert [(row["fate"], row["reason"]) for row in read.rows] == [
+        ("kept", None) if answer == "accept" else ("rejected", answer)
+    ]
     probe.decide(1, "", sheet=GROUPS)
     assert read_groups(probe.desk.folder / "build0.probe-review.csv", {"g"}).unfilled == 1
 
@@ -573,7 +668,11 @@ def test_a_group_is_shown_with_its_questions_accounts_and_quoted_words(probe):
     assert "When was Ashton founded?" in page.text and "When was the port founded?" in page.text
     text = probe.client.get(f"{GROUPS}/1").text
     assert "<mark>founded in 1871</mark>" in text and "<mark>founded in 1874</mark>" in text
-    assert [a["value"] for t, a in page.tags if t == "input" and a.get("name") == "answer"] == ["accept", *REASONS, ""]
+    assert [a["value"] for t, a in page.tags if t == "input" and a.get("name") == "answer"] == [
+        "accept",
+        *REASONS,
+        "",
+    ]
 
 
 def test_a_row_with_a_broken_seal_is_told_of_before_it_is_decided_on(probe):

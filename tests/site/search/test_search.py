@@ -8,17 +8,17 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.support.builders.runs import Corpus, Visit, one_line, small_disk, three_waves
-from tests.support.builders.site import written_run
 
 from llmpedia.errors import InputError
-from llmpedia.site.search import index as search_index
-from llmpedia.site.text.snippets import excerpt
-from llmpedia.site.text.normalize import tokens
 from llmpedia.site.data.run_reader import open_runs
-from llmpedia.site.search.search import Search, phrases_of
+from llmpedia.site.search import index as search_index
 from llmpedia.site.search.index import build, index_path
+from llmpedia.site.search.search import Search, phrases_of
+from llmpedia.site.text.normalize import tokens
+from llmpedia.site.text.snippets import excerpt
 from llmpedia.store.run_folder import RunFolder
+from tests.support.builders.runs import Corpus, Visit, one_line, small_disk, three_waves
+from tests.support.builders.site import written_run
 
 TEXTS = {
     "Tōkyō": "東京タワーは日本の電波塔です。高さは333メートル。",
@@ -120,7 +120,9 @@ def test_every_script_is_found_with_and_without_accents(tmp_path, open_search, q
     assert names(search.find(query, 5))[:1] == [name]
 
 
-@pytest.mark.parametrize("query", ["京東", '"stroustrup bjarne"', "bjarne москва", "troustrup", "北京大学は", "#"])
+@pytest.mark.parametrize(
+    "query", ["京東", '"stroustrup bjarne"', "bjarne москва", "troustrup", "北京大学は", "#"]
+)
 def test_what_is_not_there_is_not_found(tmp_path, open_search, query):
     assert open_search(built(tmp_path)).find(query, 5) == []
 
@@ -142,12 +144,19 @@ def test_the_title_itself_is_first_then_titles_that_begin_so_then_texts(tmp_path
 
 
 def test_words_of_a_title_count_more_than_the_same_in_a_text(tmp_path, open_search):
-    texts = {"Iron bridge of Rome": "One.", "Other": "Rome, and an iron bridge. " + "Much else is said. " * 20}
+    texts = {
+        "Iron bridge of Rome": "One.",
+        "Other": "Rome, and an iron bridge. " + "Much else is said. " * 20,
+    }
     assert names(open_search(built(tmp_path, texts)).find("rome iron", 5)) == ["Iron bridge of Rome", "Other"]
 
 
 def test_an_excerpt_marks_what_was_searched_for_in_the_text_as_it_is_written(tmp_path, open_search):
-    text = "Nothing here. " * 60 + "At last the Größe of Łódź is told, and <b>Łódź</b> again. " + "More follows. " * 60
+    text = (
+        "Nothing here. " * 60
+        + "At last the Größe of Łódź is told, and <b>Łódź</b> again. "
+        + "More follows. " * 60
+    )
     search = open_search(built(tmp_path, {"Subject": text.replace("<b>", "\x02").replace("</b>", "\x03")}))
     [hit] = search.find("lodz grosse", 5)
     assert "the \x02Größe\x03 of \x02Łódź\x03 is told" in hit.snippet
@@ -286,7 +295,8 @@ def waves_of(run: RunFolder) -> dict[int, str]:
 
 def test_a_killed_build_goes_on_and_doubles_nothing(tmp_path, monkeypatch, open_search):
     corpus = written_run(tmp_path / "run", {f"Subject {n}": f"word{n} common" for n in range(12)}, waves=4)
-    real, added = search_index._add_wave, []
+    real = search_index._add_wave
+    added = []
 
     def once(index, run, tables, wave):
         if len(added) == 3:
@@ -308,9 +318,13 @@ def test_a_killed_build_goes_on_and_doubles_nothing(tmp_path, monkeypatch, open_
 
 
 def test_two_builds_at_once_make_one_index(tmp_path, open_search):
-    corpus = written_run(tmp_path / "run", {f"Subject {n}": f"word{n} common " * 20 for n in range(60)}, waves=6)
+    corpus = written_run(
+        tmp_path / "run", {f"Subject {n}": f"word{n} common " * 20 for n in range(60)}, waves=6
+    )
     command = [sys.executable, "-m", "llmpedia.site.search.index", corpus.run.uri]
-    builds = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    builds = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)
+    ]
     told = [(process.stdout.read(), process.wait()) for process in builds]
     assert told == [("", 0)] * 2
     with sqlite3.connect(index_path(corpus.run)) as index:

@@ -90,7 +90,27 @@ def test_slugs_of_different_numbers_differ_whatever_the_case_of_the_file_system(
 
 @pytest.mark.parametrize(
     "other",
-    ["", "x", "-1", "+1", "1.5", "01", "1_x", "1/x", "1-X", "1 ", " 1", "1\n", "١", "²", "9" * 19, "1-é", "../1", "index", "1%"],
+    [
+        "",
+        "x",
+        "-1",
+        "+1",
+        "1.5",
+        "01",
+        "1_x",
+        "1/x",
+        "1-X",
+        "1 ",
+        " 1",
+        "1\n",
+        "١",
+        "²",
+        "9" * 19,
+        "1-é",
+        "../1",
+        "index",
+        "1%",
+    ],
 )
 def test_what_is_no_slug_holds_no_number(other):
     assert number_in(other) is None

@@ -1,16 +1,18 @@
-"""An article that attacks, is broken or never ends: nothing of it runs, nothing of it is lost, and it is read in time."""
+"""An article that attacks, is broken or never ends: nothing of it runs, nothing of it is lost, and
+it is read in time.
+"""
 
 import random
 import re
 import time
 
 import pytest
-from tests.support.payloads import HOST, NAMES, PAYLOADS, TEXTS
-from tests.support.builders.wikitext import HEADINGS, RED, Seen, page_of, shown_words
 
-from llmpedia.site.wikitext import page as wiki
 from llmpedia.site.wikitext import html as wiki_html
+from llmpedia.site.wikitext import page as wiki
 from llmpedia.site.wikitext.page import Mark, Page, Target
+from tests.support.builders.wikitext import HEADINGS, RED, Seen, page_of, shown_words
+from tests.support.payloads import HOST, NAMES, PAYLOADS, TEXTS
 
 # What the renderer writes, and nothing else: tag -> attributes.
 WRITTEN = {
@@ -20,7 +22,12 @@ WRITTEN = {
     "span": {"id", "title"},
     "sup": {"id"},
 }
-ADDED = {"li": {"id"}, "td": {"colspan", "rowspan"}, "th": {"colspan", "rowspan", "scope"}, **{h: {"id"} for h in HEADINGS}}
+ADDED = {
+    "li": {"id"},
+    "td": {"colspan", "rowspan"},
+    "th": {"colspan", "rowspan", "scope"},
+    **{h: {"id"} for h in HEADINGS},
+}
 CLASSES = set(
     "s supported refuted insufficient not_adjudicated tpl file plain wl queued red ext ref infobox wt fn notes cats".split()
 )
@@ -76,11 +83,15 @@ def strange(html):
         found += [tag] if tag not in WRITTEN else []
         found += [f"{tag} {name}" for name in attributes if name not in allowed]
         found += [f"class {c}" for c in (attributes.get("class") or "").split() if c not in CLASSES]
-        if "id" in attributes and not re.fullmatch(r"(?:s|ref-|fn-|fnref-)\d+|h-[a-z0-9-]+", attributes["id"]):
+        if "id" in attributes and not re.fullmatch(
+            r"(?:s|ref-|fn-|fnref-)\d+|h-[a-z0-9-]+", attributes["id"]
+        ):
             found.append(f"id {attributes['id']}")
         href = attributes.get("href")
         if href is not None and not SITE_LINK.fullmatch(href):
-            outside = re.match(r"https?://[^/\s]", href) and attributes.get("rel") == "nofollow noreferrer noopener"
+            outside = (
+                re.match(r"https?://[^/\s]", href) and attributes.get("rel") == "nofollow noreferrer noopener"
+            )
             found += [] if outside and attributes.get("class") == "ext" else [f"href {href}"]
     return found
 
@@ -96,7 +107,13 @@ def filled(form, payload):
 def test_there_are_forty_payloads_and_more():
     assert len(set(PAYLOADS)) == len(PAYLOADS) == len(NAMES) + len(TEXTS) >= 40
     assert all(
-        ("__pwned" in p) or ("alert(" in p) or (HOST in p) or ("etc/passwd" in p) or ("2fx" in p) or "7*7" in p for p in PAYLOADS
+        ("__pwned" in p)
+        or ("alert(" in p)
+        or (HOST in p)
+        or ("etc/passwd" in p)
+        or ("2fx" in p)
+        or "7*7" in p
+        for p in PAYLOADS
     )
 
 
@@ -115,14 +132,22 @@ def test_checker_sees_what_is_unsafe():
 
 
 def test_no_payload_in_any_form_leaves_anything_that_is_not_ours():
-    wrong = {text: found for form, payload in all_forms() if (found := strange(html_of(text := filled(form, payload), payload)))}
+    wrong = {
+        text: found
+        for form, payload in all_forms()
+        if (found := strange(html_of(text := filled(form, payload), payload)))
+    }
     assert wrong == {}
 
 
 def test_first_wall_holds_without_the_second(monkeypatch):
     """nh3 must find nothing to clean: if it ever did, an escape was forgotten."""
     monkeypatch.setattr(wiki, "cleaned", lambda html: html)
-    wrong = {text: found for form, payload in all_forms() if (found := strange(html_of(text := filled(form, payload), payload)))}
+    wrong = {
+        text: found
+        for form, payload in all_forms()
+        if (found := strange(html_of(text := filled(form, payload), payload)))
+    }
     assert wrong == {}
 
 
@@ -132,12 +157,21 @@ def test_second_wall_holds_without_the_first(monkeypatch):
     wrong = {}
     for form, payload in all_forms():
         found = strange(html_of(filled(form, payload)))
-        wrong |= {filled(form, payload): bad} if (bad := [what for what in found if not what.startswith("href http")]) else {}
+        wrong |= (
+            {filled(form, payload): bad}
+            if (bad := [what for what in found if not what.startswith("href http")])
+            else {}
+        )
     assert wrong == {}
 
 
 def test_words_of_payloads_are_shown_and_not_swallowed():
-    for payload in ("<script>window.alpha</script>", "<img src=beta>", "<x>gamma</x>", "<style>delta</style>"):
+    for payload in (
+        "<script>window.alpha</script>",
+        "<img src=beta>",
+        "<x>gamma</x>",
+        "<style>delta</style>",
+    ):
         assert re.search("alpha|beta|gamma|delta", shown_words(html_of(payload)))
 
 
@@ -179,7 +213,8 @@ def test_broken_markup_is_shown_safely_with_all_its_sentences(seed):
         ], text
 
 
-# Marks behind which a word may be what no reader sees: a comment, a target, an attribute, part of an address, a language.
+# Marks behind which a word may be what no reader sees: a comment, a target, an attribute, part of
+# an address, a language.
 HIDING = re.compile(r"<!--|-->|\[\[|\]\]|://|<i$|=|TOC|\|-|```")
 
 
@@ -236,7 +271,9 @@ def test_a_model_that_loops_is_read_in_time(loop):
 
 
 def test_a_megabyte_is_shown_without_its_markup_and_with_all_its_words():
-    text = "\n\n".join(f"Word{n} '''bold''' [[X]] <script>alert(1)</script> " + "filler " * 110 for n in range(1300))
+    text = "\n\n".join(
+        f"Word{n} '''bold''' [[X]] <script>alert(1)</script> " + "filler " * 110 for n in range(1300)
+    )
     assert len(text) > 1_000_000
     start = time.process_time()
     page = page_of(text)

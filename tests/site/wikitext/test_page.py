@@ -1,15 +1,17 @@
-"""An article as a page: what models write is shown as they mean it, and every word and every link of it is there."""
+"""An article as a page: what models write is shown as they mean it, and every word and every link
+of it is there.
+"""
 
 import time
 
 import pytest
-from tests.support.builders.wikitext import RED, bare, page_of, shown_words, written
 
-from llmpedia.rehearsal.world.prose import article, outline
 from llmpedia.rehearsal.settings import WorldSettings
+from llmpedia.rehearsal.world.prose import article, outline
 from llmpedia.rehearsal.world.world import World
 from llmpedia.site.wikitext.page import Heading, Mark, Page, Target
 from llmpedia.wikitext import Article
+from tests.support.builders.wikitext import RED, bare, page_of, shown_words, written
 
 # As a small real model wrote them.
 WEAK = [
@@ -27,7 +29,11 @@ def prose():
     """Articles of the rehearsal's world, plain and calibrated."""
     world = World(WorldSettings(seed=5, entities=3000))
     names = [world.name(e) for e in range(0, 3000, 60)]
-    return [article(world, name, outline(world, name, 4, 6, None), calibrated) for name in names for calibrated in (False, True)]
+    return [
+        article(world, name, outline(world, name, 4, 6, None), calibrated)
+        for name in names
+        for calibrated in (False, True)
+    ]
 
 
 def lead(text):
@@ -44,7 +50,9 @@ def test_links_of_real_prose_are_those_of_the_walk_each_asked_once_in_order(pros
 def test_headings_and_words_of_real_prose_are_those_of_the_walk(prose):
     for text in prose:
         page = Page(text, "x")
-        assert [(h.level, h.title) for h in page.contents] == [(h.level, h.title) for h in Article(text).headings]
+        assert [(h.level, h.title) for h in page.contents] == [
+            (h.level, h.title) for h in Article(text).headings
+        ]
         assert " ".join(page.sentences).split() == Article(text).text.split()
 
 
@@ -52,12 +60,18 @@ def test_headings_and_words_of_real_prose_are_those_of_the_walk(prose):
     ("text", "targets"),
     [
         ("[[X (0.85)]] [[Y|z]] (0.9)", ["X", "Y"]),
-        ("{{Infobox|a=[[One]]|b={{lang|x|{{small|[[Two]]}}}}}}\n'''S''' met [[Three]].", ["One", "Two", "Three"]),
+        (
+            "{{Infobox|a=[[One]]|b={{lang|x|{{small|[[Two]]}}}}}}\n'''S''' met [[Three]].",
+            ["One", "Two", "Three"],
+        ),
         ("{|\n! [[H]]\n|-\n| [[C]] || [[D]]\n|}", ["H", "C", "D"]),
         ("[[File:a.jpg|thumb|Statue at [[Abu Simbel]]]] [[Category:X]] [[de:Y]] [[#Z]]", ["Abu Simbel"]),
         ("<!-- [[No]] --> <nowiki>[[No]]</nowiki> <ref>[[No]]</ref> <ref name=a/> [[Yes]]", ["Yes"]),
         ("[[A|see [[B]] there]]", ["A", "B"]),
-        ("[[[X]]] [[Foo\nBar]] [[AT&amp;T]] [[2001: A Space Odyssey]]", ["X", "Foo Bar", "AT&T", "2001: A Space Odyssey"]),
+        (
+            "[[[X]]] [[Foo\nBar]] [[AT&amp;T]] [[2001: A Space Odyssey]]",
+            ["X", "Foo Bar", "AT&T", "2001: A Space Odyssey"],
+        ),
         ("<code>[[A]]</code> <pre>[[B]]</pre> {{Quote|[[C]]}}", ["A", "B", "C"]),
         ("[[Foo<ref>x</ref>|bar]] [[X]]<ref>y</ref>(0.8) z", ["Foo", "X"]),
         ("== [[Head]] ==\n* [[L]]\n; [[T]] : [[D]]", ["Head", "L", "T", "D"]),
@@ -125,7 +139,10 @@ def test_running_text(text, html):
             '<table class="wt"><caption>cap</caption><tbody><tr><th>a</th><th>b</th></tr>'
             '<tr><td colspan="2">c d</td></tr></tbody></table>',
         ),
-        ("{|\n| a | b || c\n|}", '<table class="wt"><tbody><tr><td>a</td><td>b</td><td>c</td></tr></tbody></table>'),
+        (
+            "{|\n| a | b || c\n|}",
+            '<table class="wt"><tbody><tr><td>a</td><td>b</td><td>c</td></tr></tbody></table>',
+        ),
         (
             "<table border=1><tr><th>a</th></tr><tr><td>b<td>c</tr></table>",
             '<table class="wt"><tbody><tr><th>a</th></tr><tr><td>b</td><td>c</td></tr></tbody></table>',
@@ -184,7 +201,11 @@ def test_notes_are_listed_once_each_where_the_article_wants_them():
     text += "\n== Notes ==\n{{reflist}}\n== After ==\nx"
     page = page_of(text)
     made = page.html(lambda _: RED, {})
-    assert made.lead.count('href="#fn-1"') == 2 and made.lead.count('id="fnref-1"') == 1 and made.lead.count('href="#fn-2"') == 1
+    assert (
+        made.lead.count('href="#fn-1"') == 2
+        and made.lead.count('id="fnref-1"') == 1
+        and made.lead.count('href="#fn-2"') == 1
+    )
     notes = made.body[made.body.index('<section class="notes">') : made.body.index("</section>")]
     assert "See it and No." in notes and "<a" not in notes and notes.count("<li") == 2
     assert made.body.index("h-notes") < made.body.index("fn-1") < made.body.index("h-after")
@@ -196,9 +217,15 @@ def test_note_without_a_text_anywhere_is_not_shown():
 
 
 def test_marks_colour_the_sentence_as_the_worst_and_lead_to_the_claims():
-    marks = {0: [Mark(3, "supported"), Mark(5, "not_adjudicated")], 1: [Mark(4, "refuted"), Mark(3, "supported")]}
+    marks = {
+        0: [Mark(3, "supported"), Mark(5, "not_adjudicated")],
+        1: [Mark(4, "refuted"), Mark(3, "supported")],
+    }
     html = page_of("One. Two.").html(lambda _: RED, marks).lead
-    assert '<span class="s not_adjudicated" id="s0">One.<a class="ref supported" href="#claim-3" id="ref-3"' in html
+    assert (
+        '<span class="s not_adjudicated" id="s0">One.<a class="ref supported" href="#claim-3" id="ref-3"'
+        in html
+    )
     assert '<span class="s refuted" id="s1">Two.<a class="ref refuted" href="#claim-4" id="ref-4"' in html
     assert (html.count('id="ref-3"'), html.count('href="#claim-3"')) == (1, 2)
 
@@ -222,12 +249,22 @@ def test_targets_are_shown_by_their_kind():
 def test_addresses_of_this_site_survive_the_second_wall():
     for href in ("/r/run/a/1-x", "../a/1-x.html", "a.html#h-life", "?q=%C3%A9&p=1", "1-x.html"):
         assert (
-            f'href="{href.replace("&", "&amp;")}"' in page_of("[[A]]").html(lambda _, h=href: Target("article", h, None), {}).lead
+            f'href="{href.replace("&", "&amp;")}"'
+            in page_of("[[A]]").html(lambda _, h=href: Target("article", h, None), {}).lead
         )
 
 
 @pytest.mark.parametrize(
-    "href", ["javascript:alert(1)", "//evil.example", "data:x", "/\\evil.example", "ftp://x/", "java\nscript:x", "x:y"]
+    "href",
+    [
+        "javascript:alert(1)",
+        "//evil.example",
+        "data:x",
+        "/\\evil.example",
+        "ftp://x/",
+        "java\nscript:x",
+        "x:y",
+    ],
 )
 def test_addresses_that_lead_elsewhere_are_taken_out(href):
     html = page_of("[[A]]").html(lambda _: Target("article", href, None), {}).lead
@@ -247,12 +284,22 @@ def test_addresses_that_lead_elsewhere_are_taken_out(href):
 )
 def test_link_to_another_site_is_inert_until_it_is_followed(text, url):
     html = lead(text)
-    assert f'<a class="ext" href="{url}" title="{url}" rel="nofollow noreferrer noopener">' in html and "<img" not in html
+    assert (
+        f'<a class="ext" href="{url}" title="{url}" rel="nofollow noreferrer noopener">' in html
+        and "<img" not in html
+    )
 
 
 @pytest.mark.parametrize(
     "url",
-    ["https://", "http://[x", "https://user@evil.example/", "https://a.example:x/", "https://a.example\\x", "ftp://a.example"],
+    [
+        "https://",
+        "http://[x",
+        "https://user@evil.example/",
+        "https://a.example:x/",
+        "https://a.example\\x",
+        "ftp://a.example",
+    ],
 )
 def test_address_that_is_none_or_deceives_stays_text(url):
     assert "<a" not in lead(f"See [{url} it] and {url} and [x]({url}).")
@@ -261,8 +308,14 @@ def test_address_that_is_none_or_deceives_stays_text(url):
 @pytest.mark.parametrize(
     ("text", "sentences"),
     [
-        ("Dr. Smith met St. John in No. 5 on Jan. 3. Then left.", ["Dr. Smith met St. John in No. 5 on Jan. 3.", "Then left."]),
-        ('He said "No." Then (it was over.) She left.', ['He said "No."', "Then (it was over.)", "She left."]),
+        (
+            "Dr. Smith met St. John in No. 5 on Jan. 3. Then left.",
+            ["Dr. Smith met St. John in No. 5 on Jan. 3.", "Then left."],
+        ),
+        (
+            'He said "No." Then (it was over.) She left.',
+            ['He said "No."', "Then (it was over.)", "She left."],
+        ),
         ("In VA . They won.", ["In VA .", "They won."]),
         ("By [[Law of M. By Max. Newman|Law. By Max]] it. Was.", ["By Law. By Max it.", "Was."]),
         ("''One. Two.'' Three", ["One.", "Two.", "Three"]),
@@ -277,9 +330,9 @@ def test_sentences_in_order(text, sentences):
     page = page_of(text)
     made = page.html(lambda _: RED, {})
     assert page.sentences == sentences
-    assert [f'id="s{i}"' in made.infobox + made.lead + made.body for i in range(len(sentences) + 1)] == [True] * len(
-        sentences
-    ) + [False]
+    assert [f'id="s{i}"' in made.infobox + made.lead + made.body for i in range(len(sentences) + 1)] == [
+        True
+    ] * len(sentences) + [False]
 
 
 def test_ten_thousand_characters_take_a_few_milliseconds(prose):
@@ -309,5 +362,7 @@ def test_characters_that_turn_text_around_or_hide_are_gone_and_the_words_stay():
     page = page_of(text)
     html = page.html(lambda _: RED, {}).lead
     assert page.sentences == ["abcdef gh ij kl mn \ufffdo"]
-    assert not set(html) & set("\u202e\u2066\u2067\ufeff\x00\ud800") and shown_words(html) == page.sentences[0].replace(" ", "")
+    assert not set(html) & set("\u202e\u2066\u2067\ufeff\x00\ud800") and shown_words(html) == page.sentences[
+        0
+    ].replace(" ", "")
     assert page.links == ["X\u202e"]  # the name itself is asked as it is

@@ -1,9 +1,9 @@
-"""Builders of the audit's tests: settings, scripted judges and providers, audits committed through the real code."""
+"""Builders of the audit's tests: settings, scripted judges and providers, audits committed through
+the real code.
+"""
 
 import json
 import re
-
-from tests.support.builders.runs import OPENAI
 
 from llmpedia.audit.article import AuditItem, AuditStages, Helpers, audit_article
 from llmpedia.audit.evidence import Evidence, Outcome, Source
@@ -12,6 +12,7 @@ from llmpedia.audit.settings import AuditConfig
 from llmpedia.config.walk import parse_as
 from llmpedia.engines.base import TransientError
 from llmpedia.stages import Completion
+from tests.support.builders.runs import OPENAI
 
 WIKIPEDIA = {"contact": "test@example.org"}
 
@@ -34,7 +35,9 @@ class Pages:
     name = "pages"
 
     def __init__(self, tier, pages):
-        self.tier, self.pages, self.asked = tier, pages, []
+        self.tier = tier
+        self.pages = pages
+        self.asked = []
 
     async def find(self, subject):
         self.asked.append(subject)
@@ -43,7 +46,9 @@ class Pages:
             raise page
         if isinstance(page, Evidence):
             return page
-        return Evidence(self.tier, subject, Outcome.MISSING) if page is None else found(self.tier, subject, page)
+        return (
+            Evidence(self.tier, subject, Outcome.MISSING) if page is None else found(self.tier, subject, page)
+        )
 
     async def close(self):
         pass
@@ -53,7 +58,8 @@ class Direct:
     """An engine as a completer: one try, a failure becomes the completion's error."""
 
     def __init__(self, engine):
-        self.engine, self.asked = engine, []
+        self.engine = engine
+        self.asked = []
 
     async def complete(self, request):
         self.asked.append(request)
@@ -64,24 +70,34 @@ class Direct:
 
 
 class ScriptedJudge:
-    """Claims: the article's sentences. Verdicts: supported where the evidence holds the claim, else insufficient.
+    """Claims: the article's sentences. Verdicts: supported where the evidence holds the claim, else
+    insufficient.
 
     ``spoil``: claim -> what its verdict's row becomes (None: left out), in the first answer only.
     """
 
     def __init__(self, spoil=None, claims=None, silent=False):
-        self.spoil, self.claims, self.silent, self.asked = spoil or {}, claims, silent, []
+        self.spoil = spoil or {}
+        self.claims = claims
+        self.silent = silent
+        self.asked = []
 
     async def complete(self, request):
         self.asked.append(request)
         user = next(text for _, text in request.messages if text.startswith("Subject: "))
         if request.stage == "claims":
             article = re.search(r"<article>\n(.*)\n</article>", user, re.S).group(1)
-            text = self.claims if self.claims is not None else json.dumps({"claims": re.findall(r"[^.]+\.", article)})
+            text = (
+                self.claims
+                if self.claims is not None
+                else json.dumps({"claims": re.findall(r"[^.]+\.", article)})
+            )
             return Completion(text, "stop", 10, 5)
         if self.silent:
             return Completion(error="engine: failed 5 times")
-        claims = re.findall(r"^\d+\. (.*)$", re.search(r"<claims>\n(.*)\n</claims>", user, re.S).group(1), re.M)
+        claims = re.findall(
+            r"^\d+\. (.*)$", re.search(r"<claims>\n(.*)\n</claims>", user, re.S).group(1), re.M
+        )
         evidence = re.search(r"<evidence>\n(.*)\n</evidence>", user, re.S).group(1)
         rows = [self._row(i, claim, evidence) for i, claim in enumerate(claims, 1)]
         return Completion(json.dumps({"verdicts": [r for r in rows if r is not None]}), "stop", 20, 9)
@@ -90,11 +106,19 @@ class ScriptedJudge:
         if claim in self.spoil:
             return self.spoil.pop(claim)
         label = "supported" if claim in evidence else "insufficient"
-        return {"idx": idx, "verdict": label, "error_type": None, "confidence": 1.0, "explanation": "as it says"}
+        return {
+            "idx": idx,
+            "verdict": label,
+            "error_type": None,
+            "confidence": 1.0,
+            "explanation": "as it says",
+        }
 
 
 async def audited(wikitext, wikipedia=None, web=None, judge=None, name="Ada", **sections):
-    """What ``audit_article`` makes of one article; providers are :class:`Pages` over the given texts."""
+    """What ``audit_article`` makes of one article; providers are :class:`Pages` over the given
+    texts.
+    """
     providers = {"wikipedia": Pages("wikipedia", {name: wikipedia}), "web": Pages("web", {name: web})}
     evidence = {tier: Direct(EvidenceEngine(p)) for tier, p in providers.items()}
     config = audit_config(**sections)

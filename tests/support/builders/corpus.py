@@ -7,8 +7,8 @@ import random
 from fastwarc.stream_io import GzipWriter
 from fastwarc.warc import WarcRecord, WarcRecordType
 
-from llmpedia.probe.settings.build import CorpusSection
 from llmpedia.probe.corpus.read import read_corpus
+from llmpedia.probe.settings.build import CorpusSection
 
 WORDS = [a + b for a in "ka lo mi ru te sa".split() for b in "nor vel dun pas rit gom".split()]
 
@@ -28,15 +28,23 @@ def read(source, **fields):
 
 def page(text):
     menu = "".join(f"<li><a href='/{i}'>Link {i}</a></li>" for i in range(20))
-    return f"<html><body><nav><ul>{menu}</ul></nav><article><h1>A page</h1><p>{text}</p></article></body></html>"
+    return (
+        f"<html><body><nav><ul>{menu}</ul></nav><article><h1>A page</h1><p>{text}</p></article></body></html>"
+    )
 
 
 def record(stream, url, body, kind="response", content_type="text/html", status="200 OK", more=""):
     made = WarcRecord()
     made.init_headers(record_type=getattr(WarcRecordType, kind))
     made.headers["WARC-Target-URI"] = url
-    made.headers["Content-Type"] = "application/http; msgtype=response" if kind == "response" else content_type
-    head = f"HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\n{more}\r\n".encode() if kind == "response" else b""
+    made.headers["Content-Type"] = (
+        "application/http; msgtype=response" if kind == "response" else content_type
+    )
+    head = (
+        f"HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\n{more}\r\n".encode()
+        if kind == "response"
+        else b""
+    )
     made.set_bytes_content(head + body)
     made.write(stream, checksum_data=True)
 
@@ -53,8 +61,11 @@ def archive(records, compressed=True):
 
 
 def dictionary_files(folder, name, entries, lines=()):
-    """A dictd dictionary. ``entries``: (headwords, text); ``lines``: of the index, beside those of the entries."""
-    texts, index = b"", list(lines)
+    """A dictd dictionary. ``entries``: (headwords, text); ``lines``: of the index, beside those of
+    the entries.
+    """
+    texts = b""
+    index = list(lines)
     for words, text in entries:
         body = text.encode()
         index += [f"{word}\t{digits(len(texts))}\t{digits(len(body))}" for word in words]

@@ -9,8 +9,12 @@ PRIMARY = ("Dutch Colonization in Southeast Asia", "US Civil Rights Movement", "
 MODELS = ("gpt", "llama", "qwen")
 
 
-def persona_run(folder: Path, model: str, topic: str, persona: str, texts: dict[str, str], waves: int = 1, **section):
-    """A run with an article on each subject, over ``waves`` commits; the seed is no other persona's."""
+def persona_run(
+    folder: Path, model: str, topic: str, persona: str, texts: dict[str, str], waves: int = 1, **section
+):
+    """A run with an article on each subject, over ``waves`` commits; the seed is no other
+    persona's.
+    """
     run = {"mode": "topic", "root_topic": topic, "persona": persona, **section}
     corpus = Corpus(folder, make_config(run=run, engine={"model": model})).seed(f"Of {persona}")
     corpus.walk(Visit(f"Of {persona}", [Child(name) for name in texts]))
@@ -33,6 +37,13 @@ def grid(folder: Path, text_of, models=MODELS, topics=PRIMARY, personas=PERSONAS
             for persona in personas:
                 texts = {f"Subject {n}": text_of(model, topic, persona, n) for n in range(subjects)}
                 runs.append(
-                    persona_run(folder / f"{model}-{topic}-{persona}".replace(" ", "-"), model, topic, persona, texts, waves)
+                    persona_run(
+                        folder / f"{model}-{topic}-{persona}".replace(" ", "-"),
+                        model,
+                        topic,
+                        persona,
+                        texts,
+                        waves,
+                    )
                 )
     return runs

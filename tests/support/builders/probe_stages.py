@@ -2,11 +2,10 @@
 
 import asyncio
 
-from tests.support.builders.runs import OPENAI
-
 from llmpedia.config.walk import parse_as
 from llmpedia.probe.settings.build import BuildConfig
 from llmpedia.stages import Completion, ask
+from tests.support.builders.runs import OPENAI
 
 
 def build_config(**sections) -> BuildConfig:
@@ -17,7 +16,8 @@ class Scripted:
     """A model whose answers are given; an error is a completion's."""
 
     def __init__(self, *answers):
-        self.answers, self.asked = list(answers), []
+        self.answers = list(answers)
+        self.asked = []
 
     async def complete(self, request):
         self.asked.append(request)

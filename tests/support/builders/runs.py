@@ -1,4 +1,6 @@
-"""Builders of the unit tests: settings, requests, small disks, and runs committed through the real code."""
+"""Builders of the unit tests: settings, requests, small disks, and runs committed through the real
+code.
+"""
 
 import contextlib
 import os
@@ -45,7 +47,9 @@ def one_line(caught, *parts) -> str:
 
 @dataclass
 class Child:
-    """A candidate. ``of``: the entity it is (known, wave_duplicate, duplicate); ``asked``: NER was asked."""
+    """A candidate. ``of``: the entity it is (known, wave_duplicate, duplicate); ``asked``: NER was
+    asked.
+    """
 
     name: str
     fate: str = "queued"
@@ -108,14 +112,25 @@ class Corpus:
         capped = any(c.fate in CAP_FATES for c in v.children)
         expanded = v.error is None and not capped if v.expanded is None else v.expanded
         failed = {"error": v.error, "error_stage": v.error and "article"}
-        subject = {"position": position, "visit": v.visit, "expanded": expanded, "candidates": len(v.children)}
+        subject = {
+            "position": position,
+            "visit": v.visit,
+            "expanded": expanded,
+            "candidates": len(v.children),
+        }
         rows["subjects"].append(at | subject | failed)
         if v.visit == "generate":
             rows["completions"] += [self._completion(stage, n, asked) for stage in ("outline", "article")]
         if v.visit == "generate" and v.error is None:
             named = {"outline_completion": f"outline {asked}", "completion": f"article {asked}"}
             text = " ".join(f"[[{c.name}]]" for c in v.children)
-            article = {"outline": ["One"], "wikitext": text, "lead": v.lead, "words": 1, "links": len(v.children)}
+            article = {
+                "outline": ["One"],
+                "wikitext": text,
+                "lead": v.lead,
+                "words": 1,
+                "links": len(v.children),
+            }
             rows["articles"].append(dict.fromkeys(TABLES["articles"].names) | at | article | named)
         for place, child in enumerate(v.children):
             self._candidate(rows, n, place, child, asked)
@@ -124,9 +139,20 @@ class Corpus:
                 rows["completions"].append(self._completion(stage, n, asked))
 
     def _candidate(self, rows, parent, position, child: Child, asked: str) -> None:
-        key, n = canonical_key(child.name), self.candidates
-        row = dict.fromkeys(TABLES["candidates"].names) | {"candidate_id": n, "parent_id": parent, "position": position}
-        row |= {"key": key, "name": child.name, "mentions": 1, "fate": child.fate, "sentence": f"On {child.name}."}
+        key = canonical_key(child.name)
+        n = self.candidates
+        row = dict.fromkeys(TABLES["candidates"].names) | {
+            "candidate_id": n,
+            "parent_id": parent,
+            "position": position,
+        }
+        row |= {
+            "key": key,
+            "name": child.name,
+            "mentions": 1,
+            "fate": child.fate,
+            "sentence": f"On {child.name}.",
+        }
         self.candidates += 1
         if child.fate == "queued":
             self.ids[child.name] = row["entity_id"] = len(self.hops)
@@ -145,7 +171,13 @@ class Corpus:
 
     def _completion(self, stage, subject, asked) -> dict:
         row = dict.fromkeys(TABLES["completions"].names)
-        return row | {"key": f"{stage} {asked}", "stage": stage, "subject_id": subject, "model": "m", "text": "answer"}
+        return row | {
+            "key": f"{stage} {asked}",
+            "stage": stage,
+            "subject_id": subject,
+            "model": "m",
+            "text": "answer",
+        }
 
     def _commit(self, rows, damage, hop) -> "Corpus":
         if damage:
@@ -174,8 +206,15 @@ def counts_of(rows) -> dict:
 def three_waves(folder: Path) -> Corpus:
     """Seed, its article with two children, theirs with a duplicate, a known one and an error."""
     corpus = Corpus(folder).seed("Root")
-    corpus.walk(Visit("Root", [Child("Left"), Child("Right"), Child("Root", "self_or_loop"), Child("army", "ner_rejected")]))
-    left = Visit("Left", [Child("Leaf"), Child("The Right", "duplicate", "Right"), Child("Right", "known", "Right")])
+    corpus.walk(
+        Visit(
+            "Root",
+            [Child("Left"), Child("Right"), Child("Root", "self_or_loop"), Child("army", "ner_rejected")],
+        )
+    )
+    left = Visit(
+        "Left", [Child("Leaf"), Child("The Right", "duplicate", "Right"), Child("Right", "known", "Right")]
+    )
     return corpus.walk(left, Visit("Right", error="refusal"))
 
 
@@ -216,7 +255,9 @@ class LimitedDisk(Disk):
         for path, _, _ in os.walk(self.folder):
             os.chmod(path, 0o555 if on else 0o755)
         if on and os.access(self.folder, os.W_OK):
-            pytest.fail("this machine can neither mount a tmpfs nor deny itself a write: nothing would be tested")
+            pytest.fail(
+                "this machine can neither mount a tmpfs nor deny itself a write: nothing would be tested"
+            )
 
 
 @contextlib.contextmanager

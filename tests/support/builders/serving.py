@@ -1,4 +1,6 @@
-"""The served application in this process: real routes and middleware over scripted engines and scorers."""
+"""The served application in this process: real routes and middleware over scripted engines and
+scorers.
+"""
 
 import asyncio
 import hashlib
@@ -6,25 +8,33 @@ import json
 import math
 
 import httpx
-from tests.support.builders.audit import ScriptedJudge
 
 from llmpedia.config.walk import parse_as
 from llmpedia.engines.concurrency.client import Permits
 from llmpedia.perplexity.scores import QuestionScore, score_answer, score_question
 from llmpedia.stages import Completion
-from serving.api import make_api
-from serving.metrics import Counts, render
 from serving.admission import Gate
-from serving.judge import ServedJudge
+from serving.api import make_api
 from serving.dependencies import Parts
+from serving.judge import ServedJudge
+from serving.metrics import Counts, render
 from serving.settings import ServeConfig
+from tests.support.builders.audit import ScriptedJudge
 
-KEY, OTHER = "first-key-of-the-tests", "other-key-of-the-tests"
-JUDGE = {"engine": {"kind": "openai", "model": "m", "base_url": "http://127.0.0.1:1/v1", "context_tokens": 128_000}}
+KEY = "first-key-of-the-tests"
+OTHER = "other-key-of-the-tests"
+JUDGE = {
+    "engine": {"kind": "openai", "model": "m", "base_url": "http://127.0.0.1:1/v1", "context_tokens": 128_000}
+}
 CLAIMS = {"subject": "Ada", "claims": ["Ada was a Dane.", "Ada was born in 1815."]}
 VERIFY = {**CLAIMS, "evidence": [{"title": "Ada", "text": "Ada was born in 1815."}]}
 GRADE = {"question": "In which year?", "accounts": ["1871", "1874"], "response": "In 1871."}
-ITEMS = {"items": [{"question": "Who?", "answers": ["Ada", "Charles Babbage"]}, {"question": "When?", "answers": ["1815"]}]}
+ITEMS = {
+    "items": [
+        {"question": "Who?", "answers": ["Ada", "Charles Babbage"]},
+        {"question": "When?", "answers": ["1815"]},
+    ]
+}
 CHAT = {"messages": [{"role": "user", "content": "Are you there?"}]}
 BODIES = {"/v1/verify": VERIFY, "/v1/grade": GRADE, "/v1/perplexity": ITEMS, "/v1/chat/completions": CHAT}
 
@@ -38,14 +48,21 @@ def serve_config(**sections) -> ServeConfig:
 
 
 class ScriptedEngine:
-    """Verdicts as :class:`ScriptedJudge` gives them; grades: an account is covered if the response holds it.
+    """Verdicts as :class:`ScriptedJudge` gives them; grades: an account is covered if the response
+    holds it.
 
-    ``wait``: an event that every answer waits for. ``errors``: raised one after the other before the first answer.
+    ``wait``: an event that every answer waits for. ``errors``: raised one after the other before
+    the first answer.
     """
 
     def __init__(self, judge=None, wait=None, errors=()):
-        self.judge, self.wait, self.errors, self.asked = judge or ScriptedJudge(), wait, list(errors), []
-        self.why, self.chatted, self.closed = None, {"choices": [{"message": {"content": "Yes"}}]}, False
+        self.judge = judge or ScriptedJudge()
+        self.wait = wait
+        self.errors = list(errors)
+        self.asked = []
+        self.why = None
+        self.chatted = {"choices": [{"message": {"content": "Yes"}}]}
+        self.closed = False
 
     async def _turn(self, request):
         self.asked.append(request)
@@ -59,9 +76,14 @@ class ScriptedEngine:
         if request.stage != "grade":
             return await self.judge.complete(request)
         user = request.messages[-1][1]
-        accounts = [line.split(". ", 1)[1] for line in user.split("<accounts>\n")[1].split("\n</accounts>")[0].splitlines()]
+        accounts = [
+            line.split(". ", 1)[1]
+            for line in user.split("<accounts>\n")[1].split("\n</accounts>")[0].splitlines()
+        ]
         said = user.split("<response>\n")[1].split("\n</response>")[0]
-        decisions = {str(i): {"evidence": "as it says", "covered": a in said} for i, a in enumerate(accounts, 1)}
+        decisions = {
+            str(i): {"evidence": "as it says", "covered": a in said} for i, a in enumerate(accounts, 1)
+        }
         return Completion(json.dumps({"accounts": decisions, "contradictions": []}), "stop", 20, 9)
 
     async def chat(self, request, response_format):
@@ -79,7 +101,9 @@ class ScriptedScorer:
     """A log-probability a letter, out of the letters alone; an empty answer is an error."""
 
     def __init__(self, wait=None):
-        self.wait, self.asked, self.why = wait, [], None
+        self.wait = wait
+        self.asked = []
+        self.why = None
 
     async def score(self, questions):
         self.asked += questions
@@ -93,7 +117,10 @@ class ScriptedScorer:
 
 def scored(question) -> QuestionScore:
     return score_question(
-        [score_answer(a, 3, False, [-(ord(c) % 7 + 1) / 8 for c in a] or [math.nan], "k") for a in question.answers]
+        [
+            score_answer(a, 3, False, [-(ord(c) % 7 + 1) / 8 for c in a] or [math.nan], "k")
+            for a in question.answers
+        ]
     )
 
 
@@ -109,7 +136,9 @@ class Served:
         gates = Gate("judge", self.config.queue), Gate("perplexity", self.config.queue)
         scorer = self.scorer if self.config.perplexity else None
         digests = tuple(hashlib.sha256(key.encode()).hexdigest() for key in keys)
-        self.app = make_api(self.config, digests, Parts(judge, scorer, "m", *gates, self.counts, self._scrape))
+        self.app = make_api(
+            self.config, digests, Parts(judge, scorer, "m", *gates, self.counts, self._scrape)
+        )
 
     async def _scrape(self):
         return render({"r1": self.counts.samples()}, 0)

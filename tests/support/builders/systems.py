@@ -1,19 +1,20 @@
-"""Builders of the tests that compare encyclopedias: imported runs, and audits of them by scripted judges, by the real code."""
+"""Builders of the tests that compare encyclopedias: imported runs, and audits of them by scripted
+judges, by the real code.
+"""
 
 import asyncio
 import json
 
-from tests.support.builders.audit import Direct, Pages, ScriptedJudge, audit_config
-
 from llmpedia.audit.article import AuditItem, AuditStages, Helpers, audit_article
-from llmpedia.importing.run import ImportSettings, import_texts
 from llmpedia.audit.providers import EvidenceEngine
 from llmpedia.audit.run import audit_tables, describe_audit, facts_of
 from llmpedia.audit.sampling import articles_of, draw
 from llmpedia.entities.keys import canonical_key
+from llmpedia.importing.run import ImportSettings, import_texts
 from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import RunFolder
 from llmpedia.tables import table
+from tests.support.builders.audit import Direct, Pages, ScriptedJudge, audit_config
 
 
 def make_system(folder, name, texts, form="wikitext"):
@@ -25,7 +26,9 @@ def make_system(folder, name, texts, form="wikitext"):
 
 
 def make_audit(run, wikipedia, titles=None, random=None, web=None, name="audit", judge=None):
-    """An audit of a run: ``titles`` a list, ``random`` how many; ``wikipedia`` and ``web``: subject -> text."""
+    """An audit of a run: ``titles`` a list, ``random`` how many; ``wikipedia`` and ``web``: subject
+    -> text.
+    """
     config = audit_config()
     if titles is not None:
         path = f"{run.uri}-{name}.txt"

@@ -1,4 +1,6 @@
-"""A little web on this machine, the agent's tools over it, and a scripted model: for the tests of the web check."""
+"""A little web on this machine, the agent's tools over it, and a scripted model: for the tests of
+the web check.
+"""
 
 import ipaddress
 import json
@@ -7,21 +9,23 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from llmpedia.web.extractor import ExtractorSettings
-from llmpedia.web.fetch import FetchSettings
-from llmpedia.web.guard import Policy
 from llmpedia.audit.curated_web import WebSettings
-from llmpedia.web.search import make_search
 from llmpedia.config.walk import RetriesSection, parse_as
 from llmpedia.engines.client import Client, GroupCommit
 from llmpedia.engines.concurrency.client import Permits
-from llmpedia.probe.settings.build import BuildConfig
 from llmpedia.probe.questions.web_tools import PageEngine, SearchEngine, WebTools, eligible
+from llmpedia.probe.settings.build import BuildConfig
 from llmpedia.stages import Completion
 from llmpedia.store.files import Folder
 from llmpedia.store.journal import JournalWriter, read_wave
+from llmpedia.web.extractor import ExtractorSettings
+from llmpedia.web.fetch import FetchSettings
+from llmpedia.web.guard import Policy
+from llmpedia.web.search import make_search
 
-FILLER = " ".join(f"The record of year {1800 + i} speaks of storm number {i} off the coast." for i in range(8))
+FILLER = " ".join(
+    f"The record of year {1800 + i} speaks of storm number {i} off the coast." for i in range(8)
+)
 # Hosts with a score of their own (100, 95, 94), and Wikipedia as its pages are over https.
 SCORES = {"wikipedia.org": 70, "wiki2.org": 70}
 
@@ -43,12 +47,15 @@ def build_config(**sections) -> BuildConfig:
 class Web:
     """Serves ``GET /search?q=&n=`` and pages; to be used inside the loop that asks.
 
-    ``results``: query -> [(host and path, title, snippet)]; None: the search engine answers nobody. ``pages``: host and path ->
-    HTML, a status, or ``("to", host and path)``, a redirect. ``asked`` counts searches (``?query``) and pages.
+    ``results``: query -> [(host and path, title, snippet)]; None: the search engine answers nobody.
+    ``pages``: host and path -> HTML, a status, or ``("to", host and path)``, a redirect. ``asked``
+    counts searches (``?query``) and pages.
     """
 
     def __init__(self, results, pages):
-        self.results, self.pages, self.asked = results, pages, Counter()
+        self.results = results
+        self.pages = pages
+        self.asked = Counter()
 
     async def __aenter__(self):
         app = web.Application()
@@ -126,17 +133,23 @@ def tools_over(search, page, folder) -> WebTools:
 class Agent:
     """A model, as completer and as engine, that says its lines in turn; the last one for ever.
 
-    A line is an answer, as dict or text, an error (``Completion``), or a function of what it is shown.
+    A line is an answer, as dict or text, an error (``Completion``), or a function of what it is
+    shown.
     """
 
     def __init__(self, *lines):
-        self.lines, self.shown = lines, []
+        self.lines = lines
+        self.shown = []
 
     async def generate(self, request):
         line = self.lines[min(len(self.shown), len(self.lines) - 1)]
         self.shown.append(request.messages[-1][1])
         line = line(self.shown[-1]) if callable(line) else line
-        return line if isinstance(line, Completion) else Completion(line if isinstance(line, str) else json.dumps(line), "stop")
+        return (
+            line
+            if isinstance(line, Completion)
+            else Completion(line if isinstance(line, str) else json.dumps(line), "stop")
+        )
 
     complete = generate
 
@@ -158,5 +171,12 @@ def fetch(url):
 
 def finish(*claims):
     """``claims``: (address, quote) by account; None: no support."""
-    told = [{"supported": c is not None, "url": c[0] if c else "", "quote": c[1] if c else ""} for c in claims]
-    return {"action": "finish", "query": "", "url": "", "accounts": {str(i): c for i, c in enumerate(told, 1)}}
+    told = [
+        {"supported": c is not None, "url": c[0] if c else "", "quote": c[1] if c else ""} for c in claims
+    ]
+    return {
+        "action": "finish",
+        "query": "",
+        "url": "",
+        "accounts": {str(i): c for i, c in enumerate(told, 1)},
+    }

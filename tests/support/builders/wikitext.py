@@ -47,7 +47,9 @@ class Seen(HTMLParser):
 
 
 class Bare(HTMLParser):
-    """HTML again without the elements of sentences, the directions of blocks and the line breaks between them."""
+    """HTML again without the elements of sentences, the directions of blocks and the line breaks
+    between them.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)

@@ -1,8 +1,10 @@
-"""Offline checks of ray_cluster.yaml: what is wrong with it in one line each; no network, no keys, no cluster.
+"""Offline checks of ray_cluster.yaml: what is wrong with it in one line each; no network, no keys,
+no cluster.
 
-Ray's own code reads the file as ``ray up`` would, botocore's model of RunInstances reads the node_config that Ray hands on
-unread, and the rest are rules of this project. :func:`scale_up` asks Ray's own scheduler what an engine would have started; it
-takes what deploy/kuberay is translated to as well (``kuberay_checks``).
+Ray's own code reads the file as ``ray up`` would, botocore's model of RunInstances reads the
+node_config that Ray hands on unread, and the rest are rules of this project. :func:`scale_up` asks
+Ray's own scheduler what an engine would have started; it takes what deploy/kuberay is translated to
+as well (``kuberay_checks``).
 """
 
 import copy
@@ -30,12 +32,14 @@ from llmpedia.engines.vllm_serve import bundles, placement
 
 ROOT = Path(__file__).parents[3]
 LAUNCHER = ROOT / "ray_cluster.yaml"
-LLAMA, DEEPSEEK = ROOT / "configs/llama-70b-4xa100.yaml", ROOT / "configs/deepseek-v3-16xh100.yaml"
+LLAMA = ROOT / "configs/llama-70b-4xa100.yaml"
+DEEPSEEK = ROOT / "configs/deepseek-v3-16xh100.yaml"
 
 # AWS's own numbers of an instance type: CPUs, GPUs, and what Ray calls one of its GPUs.
 INSTANCES = {"m7i.4xlarge": (16, 0, None), "p4de.24xlarge": (96, 8, "A100"), "p5.48xlarge": (192, 8, "H100")}
 
-# Ray's schema lets anything pass here. Of those that its AWS provider reads, the ones this project uses.
+# Ray's schema lets anything pass here. Of those that its AWS provider reads, the ones this project
+# uses.
 PROVIDER = {"type", "region", "availability_zone", "cache_stopped_nodes"}
 
 SECRETS = {
@@ -49,7 +53,9 @@ Mapping = dict[str, Any]
 
 
 def read_yaml(path: Path) -> Mapping:
-    """A file of one document, with nothing shared between its parts: an alias in YAML is one object in Python."""
+    """A file of one document, with nothing shared between its parts: an alias in YAML is one object
+    in Python.
+    """
     return json.loads(_as_json(path))
 
 
@@ -86,7 +92,11 @@ def launcher_problems(config: Mapping) -> list[str]:
         *_provider(config),
         *(f"{name}: {said}" for name, kind in config["available_node_types"].items() for said in _node(kind)),
         *_head(config),
-        *(f"{name}: {said}" for name, kind in _workers(config).items() for said in _worker(config, name, kind)),
+        *(
+            f"{name}: {said}"
+            for name, kind in _workers(config).items()
+            for said in _worker(config, name, kind)
+        ),
         *_start_commands(config),
         *_image(config),
         *misplaced(config),
@@ -108,7 +118,11 @@ def _ray_refuses(config: Mapping) -> Iterator[str]:
 
 
 def _workers(config: Mapping) -> dict[str, Mapping]:
-    return {name: kind for name, kind in config["available_node_types"].items() if name != config["head_node_type"]}
+    return {
+        name: kind
+        for name, kind in config["available_node_types"].items()
+        if name != config["head_node_type"]
+    }
 
 
 def _provider(config: Mapping) -> Iterator[str]:
@@ -146,7 +160,9 @@ def _run_instances() -> Any:
 
 
 def refused_by_aws(node_config: Mapping) -> list[str]:
-    """What RunInstances would not understand: names, types, and words that are none of an enumeration's."""
+    """What RunInstances would not understand: names, types, and words that are none of an
+    enumeration's.
+    """
     shape = _run_instances()
     report = ParamValidator().validate({"MinCount": 1, "MaxCount": 1, **node_config}, shape)
     said = report.generate_report().splitlines() if report.has_errors() else []
@@ -215,13 +231,16 @@ def _image(config: Mapping) -> Iterator[str]:
 
 
 def misplaced(config: Mapping) -> Iterator[str]:
-    """Where the cluster does not hold what the two GPU configurations ask for at their largest, or wastes GPUs on it."""
+    """Where the cluster does not hold what the two GPU configurations ask for at their largest, or
+    wastes GPUs on it.
+    """
     for path in (LLAMA, DEEPSEEK):
         engine = engine_of(path)
         for name, kind in _workers(config).items():
             if accelerator_of(kind["resources"]) != engine.accelerator:
                 continue
-            groups, ideal = groups_on(kind["resources"], engine), kind["resources"]["GPU"] // engine.tensor_parallel
+            groups = groups_on(kind["resources"], engine)
+            ideal = kind["resources"]["GPU"] // engine.tensor_parallel
             if groups != ideal:
                 yield f"{path.name}: {name} holds {groups} tensor-parallel groups of {engine.tensor_parallel}, its GPUs {ideal}"
         if unplaced := scale_up(config, engine, engine.replicas[1]).unplaced:
@@ -238,17 +257,23 @@ def groups_on(resources: Mapping, engine: EngineSection) -> int:
 
 @dataclass(frozen=True)
 class Scaled:
-    """What Ray would start beside the head, by node type, and how many requests could never be placed."""
+    """What Ray would start beside the head, by node type, and how many requests could never be
+    placed.
+    """
 
     started: dict[str, int]
     unplaced: int
 
 
 def scale_up(config: Mapping, engine: EngineSection, replicas: int, refused: tuple[str, ...] = ()) -> Scaled:
-    """Ray's answer to replicas of an engine that wait; ``refused``: types whose nodes just came up and never joined."""
+    """Ray's answer to replicas of an engine that wait; ``refused``: types whose nodes just came up
+    and never joined.
+    """
     strict = placement(engine).get("placement_group_strategy") == "STRICT_PACK"
     together = [(ResourceRequestUtil.PlacementConstraintType.AFFINITY, "group", "")] if strict else []
-    group = GangResourceRequest(requests=[ResourceRequestUtil.make(bundle, together) for bundle in bundles(engine)])
+    group = GangResourceRequest(
+        requests=[ResourceRequestUtil.make(bundle, together) for bundle in bundles(engine)]
+    )
     return _scheduled(config, dict.fromkeys(refused, 0.0), gang_resource_requests=[group] * replicas)
 
 
@@ -268,5 +293,9 @@ def _scheduled(config: Mapping, availability: dict[str, float], **wanted: Any) -
         **wanted,
     )
     reply = ResourceDemandScheduler().schedule(request)
-    started = {r.instance_type: r.count for r in reply.to_launch if r.instance_type != read.get_head_node_type()}
-    return Scaled(started, len(reply.infeasible_gang_resource_requests) + len(reply.infeasible_resource_requests))
+    started = {
+        r.instance_type: r.count for r in reply.to_launch if r.instance_type != read.get_head_node_type()
+    }
+    return Scaled(
+        started, len(reply.infeasible_gang_resource_requests) + len(reply.infeasible_resource_requests)
+    )

@@ -1,7 +1,9 @@
-"""Offline checks of deploy/kuberay: what is wrong with a RayJob or RayService in one line each; no network, no cluster.
+"""Offline checks of deploy/kuberay: what is wrong with a RayJob or RayService in one line each; no
+network, no cluster.
 
-No package ships KubeRay's CRDs, so the keys that its API (v1.7) takes around the pods are written down here. Pods are read by
-Kubernetes' own schemas, the cluster by the code of Ray's autoscaler, and what Ray is handed as text by Ray.
+No package ships KubeRay's CRDs, so the keys that its API (v1.7) takes around the pods are written
+down here. Pods are read by Kubernetes' own schemas, the cluster by the code of Ray's autoscaler,
+and what Ray is handed as text by Ray.
 """
 
 import ast
@@ -14,7 +16,6 @@ from typing import Any
 
 import kubernetes_validate
 import yaml
-from tests.support.cluster.cluster_checks import INSTANCES, ROOT, Mapping, miscounted, misplaced, scale_up, secrets_in, version_of_ray
 from jsonschema import Draft7Validator
 from pydantic import BaseModel, ValidationError
 from ray.autoscaler._private.kuberay.autoscaling_config import _derive_autoscaling_config_from_ray_cr
@@ -23,13 +24,28 @@ from ray.serve.schema import DeploymentSchema, ServeApplicationSchema, ServeDepl
 
 from llmpedia.config.walk import load_config
 from llmpedia.errors import LlmpediaError
+from tests.support.cluster.cluster_checks import (
+    INSTANCES,
+    ROOT,
+    Mapping,
+    miscounted,
+    misplaced,
+    scale_up,
+    secrets_in,
+    version_of_ray,
+)
 
-RAYJOB, RAYSERVICE = ROOT / "deploy/kuberay/rayjob.yaml", ROOT / "deploy/kuberay/rayservice.yaml"
+RAYJOB = ROOT / "deploy/kuberay/rayjob.yaml"
+RAYSERVICE = ROOT / "deploy/kuberay/rayservice.yaml"
 KUBERNETES = "1.34"
 CLUSTER_KEY = {"RayJob": "rayClusterSpec", "RayService": "rayClusterConfig"}
 
-TEXT, WHOLE, YES_NO, ANY = {"type": "string"}, {"type": "integer", "minimum": 0}, {"type": "boolean"}, {"type": "object"}
-NUMBER, TEXTS = {"type": "number", "minimum": 0}, {"type": "object", "additionalProperties": TEXT}
+TEXT = {"type": "string"}
+WHOLE = {"type": "integer", "minimum": 0}
+YES_NO = {"type": "boolean"}
+ANY = {"type": "object"}
+NUMBER = {"type": "number", "minimum": 0}
+TEXTS = {"type": "object", "additionalProperties": TEXT}
 
 
 def _one_of(*words: str) -> Mapping:
@@ -37,7 +53,12 @@ def _one_of(*words: str) -> Mapping:
 
 
 def _keys(required: str, **types: Mapping) -> Mapping:
-    return {"type": "object", "required": required.split(), "properties": types, "additionalProperties": False}
+    return {
+        "type": "object",
+        "required": required.split(),
+        "properties": types,
+        "additionalProperties": False,
+    }
 
 
 GROUP = {"resources": TEXTS, "labels": TEXTS, "rayStartParams": TEXTS, "template": ANY}
@@ -109,7 +130,9 @@ RAYSERVICE_SPEC = _keys(
     serveConfigV2=TEXT,
     rayClusterConfig=CLUSTER,
     serveService=ANY,
-    upgradeStrategy=_keys("", type=_one_of("NewCluster", "NewClusterWithIncrementalUpgrade", "None"), clusterUpgradeOptions=ANY),
+    upgradeStrategy=_keys(
+        "", type=_one_of("NewCluster", "NewClusterWithIncrementalUpgrade", "None"), clusterUpgradeOptions=ANY
+    ),
     excludeHeadPodFromServeSvc=YES_NO,
     suspend=YES_NO,
     managedBy=TEXT,
@@ -126,7 +149,10 @@ def cluster_of(manifest: Mapping) -> Mapping:
 def autoscaling_of(manifest: Mapping) -> Mapping:
     """The cluster as the operator's autoscaler reads it."""
     read: Mapping = _derive_autoscaling_config_from_ray_cr(
-        {"metadata": {"name": manifest["metadata"]["name"], "namespace": "default"}, "spec": cluster_of(manifest)}
+        {
+            "metadata": {"name": manifest["metadata"]["name"], "namespace": "default"},
+            "spec": cluster_of(manifest),
+        }
     )
     return read
 
@@ -140,7 +166,11 @@ def manifest_problems(manifest: Mapping) -> list[str]:
     return [
         *(f"{name}: {said}" for name, group in groups.items() for said in _pod(group["template"])),
         *_cluster(cluster),
-        *(f"{group['groupName']}: {said}" for group in cluster["workerGroupSpecs"] for said in _replicas(group)),
+        *(
+            f"{group['groupName']}: {said}"
+            for group in cluster["workerGroupSpecs"]
+            for said in _replicas(group)
+        ),
         *_unreadable(manifest),
     ] or [
         *(f"{name}: {said}" for name, group in groups.items() for said in _group(group, cluster)),
@@ -169,7 +199,12 @@ def _pod(template: Mapping) -> tuple[str, ...]:
 
 @cache  # most of what is put to it stands unchanged in manifest after manifest, and each takes a tenth of a second
 def _refused_by_kubernetes(template: str) -> tuple[str, ...]:
-    wrapped = {"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "pod"}, "template": json.loads(template)}
+    wrapped = {
+        "apiVersion": "v1",
+        "kind": "PodTemplate",
+        "metadata": {"name": "pod"},
+        "template": json.loads(template),
+    }
     try:
         kubernetes_validate.validate(wrapped, KUBERNETES, strict=True)
     except kubernetes_validate.ValidationError as e:
@@ -178,7 +213,10 @@ def _refused_by_kubernetes(template: str) -> tuple[str, ...]:
 
 
 def _cluster(cluster: Mapping) -> Iterator[str]:
-    if not cluster.get("enableInTreeAutoscaling") or cluster.get("autoscalerOptions", {}).get("version") != "v2":
+    if (
+        not cluster.get("enableInTreeAutoscaling")
+        or cluster.get("autoscalerOptions", {}).get("version") != "v2"
+    ):
         yield "cluster: needs enableInTreeAutoscaling and autoscalerOptions.version v2, which alone reads priority"
     if cluster["rayVersion"] != version_of_ray():
         yield f"cluster: rayVersion: {cluster['rayVersion']}: constraints.txt has {version_of_ray()}"
@@ -214,7 +252,8 @@ def _group(group: Mapping, cluster: Mapping) -> Iterator[str]:
 
 def _gpus(group: Mapping, container: Mapping) -> Iterator[str]:
     resources = {k: int(v) for k, v in group.get("resources", {}).items()}
-    limits, requests = container["resources"]["limits"], container["resources"]["requests"]
+    limits = container["resources"]["limits"]
+    requests = container["resources"]["requests"]
     asked = {int(amounts.get("nvidia.com/gpu", 0)) for amounts in (limits, requests)}
     if asked != {resources.get("GPU", 0)}:
         yield f"GPU: {resources.get('GPU', 0)}: the pod asks for {sorted(asked)}"
@@ -226,7 +265,10 @@ def _gpus(group: Mapping, container: Mapping) -> Iterator[str]:
 
 
 def _spot(groups: dict[str, Mapping]) -> Iterator[str]:
-    capacity = {n: g["template"]["spec"].get("nodeSelector", {}).get("karpenter.sh/capacity-type") for n, g in groups.items()}
+    capacity = {
+        n: g["template"]["spec"].get("nodeSelector", {}).get("karpenter.sh/capacity-type")
+        for n, g in groups.items()
+    }
     if capacity["head"] != "on-demand":
         yield "head: must be on demand; the driver is there"
     for name in (n for n, kind in capacity.items() if kind == "spot"):
@@ -253,7 +295,10 @@ def _job(spec: Mapping) -> Iterator[str]:
 
 
 def _entrypoint(words: list[str]) -> Iterator[str]:
-    told = {name: [words[i + 1] for i, word in enumerate(words[:-1]) if word == name] for name in ("--config", "--run", "--set")}
+    told = {
+        name: [words[i + 1] for i, word in enumerate(words[:-1]) if word == name]
+        for name in ("--config", "--run", "--set")
+    }
     if words[0] != "python" or not (ROOT / words[1]).is_file():
         yield f"entrypoint: {words[1]}: there is no such program"
     if not all(uri.startswith("s3://") for uri in told["--run"] or [""]):
@@ -291,7 +336,11 @@ def _served(args: Mapping, manifest: Mapping) -> Iterator[str]:
         yield str(e)
         return
     parts = {"judge": config.judge, "perplexity": config.perplexity}
-    engines = {name: part.engine for name, part in parts.items() if part is not None and part.engine.accelerator != "cpu"}
+    engines = {
+        name: part.engine
+        for name, part in parts.items()
+        if part is not None and part.engine.accelerator != "cpu"
+    }
     for name in sorted({"judge", "perplexity"} - set(engines)):
         yield f"{name}.engine: not served on GPUs; leave the cluster's out, or set its accelerator"
     for name, engine in engines.items():

@@ -1,6 +1,8 @@
-"""A real MediaWiki on loopback: Debian's package under ``php -S`` with SQLite, nothing installed and nothing outside two folders.
+"""A real MediaWiki on loopback: Debian's package under ``php -S`` with SQLite, nothing installed
+and nothing outside two folders.
 
-The packages (41 MB) are downloaded once and unpacked under ``$LLMPEDIA_CACHE/mediawiki``; every wiki has its own database.
+The packages (41 MB) are downloaded once and unpacked under ``$LLMPEDIA_CACHE/mediawiki``; every
+wiki has its own database.
 """
 
 import fcntl
@@ -14,29 +16,33 @@ from pathlib import Path
 
 import pytest
 import yaml
+
 from tests.support.harness import free_port, wait_for
 
 FILES = Path(__file__).parent / "mediawiki_files"
 CACHE = Path(os.environ.get("LLMPEDIA_CACHE") or Path.home() / ".cache" / "llmpedia") / "mediawiki"
 PHP = ["php-cli", "php-sqlite3", "php-mbstring", "php-xml", "php-intl"]
 # In the order in which they need one another.
-MODULES = (
-    "ctype fileinfo iconv intl mbstring pdo pdo_sqlite sqlite3 posix tokenizer xml dom simplexml xmlreader xmlwriter".split()
-)
+MODULES = "ctype fileinfo iconv intl mbstring pdo pdo_sqlite sqlite3 posix tokenizer xml dom simplexml xmlreader xmlwriter".split()
 # Debian's installer leaves these two of Wikipedia's prefixes out.
 INTERWIKI = (
     "INSERT INTO interwiki (iw_prefix, iw_url, iw_api, iw_wikiid, iw_local, iw_trans) VALUES "
     "('de', 'https://de.example.org/wiki/$1', '', '', 1, 0), ('meta', 'https://meta.example.org/wiki/$1', '', '', 1, 0)"
 )
-# The Disambiguator extension of Wikipedia is no part of Debian's package; this row is what it writes.
-DISAMBIGUATION = "INSERT INTO page_props SELECT page_id, 'disambiguation', '', NULL FROM page WHERE page_title = 'Mercury'"
+# The Disambiguator extension of Wikipedia is no part of Debian's package; this row is what it
+# writes.
+DISAMBIGUATION = (
+    "INSERT INTO page_props SELECT page_id, 'disambiguation', '', NULL FROM page WHERE page_title = 'Mercury'"
+)
 
 
 class Wiki:
     """A running wiki; ``url`` and ``fault(NAME)`` are addresses of its API."""
 
     def __init__(self, folder: Path) -> None:
-        self._root, self._folder, self._port = unpacked(), folder, free_port()
+        self._root = unpacked()
+        self._folder = folder
+        self._port = free_port()
         self.base = f"http://127.0.0.1:{self._port}"
         self.url = f"{self.base}/api.php"
         self._install()
@@ -66,7 +72,9 @@ class Wiki:
 
     def _script(self, name, *arguments) -> None:
         command = [*php(self._root), f"{self._root}/wiki/maintenance/{name}", *map(str, arguments)]
-        done = subprocess.run(command, env=self._env(), capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(
+            command, env=self._env(), capture_output=True, text=True, timeout=120, check=False
+        )
         assert done.returncode == 0, f"{name}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
 
     def _env(self) -> dict:
@@ -74,7 +82,14 @@ class Wiki:
         return {**php_env(self._root), **({"MW_CONFIG_FILE": str(settings)} if settings.exists() else {})}
 
     def _serve(self) -> None:
-        command = [*php(self._root), "-S", f"127.0.0.1:{self._port}", "-t", f"{self._root}/wiki", str(FILES / "router.php")]
+        command = [
+            *php(self._root),
+            "-S",
+            f"127.0.0.1:{self._port}",
+            "-t",
+            f"{self._root}/wiki",
+            str(FILES / "router.php"),
+        ]
         env = {**self._env(), "PHP_CLI_SERVER_WORKERS": "2"}
         with (self._folder / "server.log").open("w") as log:
             self._server = subprocess.Popen(command, env=env, stdout=log, stderr=log, start_new_session=True)
@@ -106,14 +121,22 @@ def php(root: Path) -> list:
 
 
 def php_env(root: Path) -> dict:
-    """The unpacked PHP reads no settings of the machine, and its own libraries before the machine's."""
+    """The unpacked PHP reads no settings of the machine, and its own libraries before the
+    machine's.
+    """
     libraries = [str(p) for p in (root / "system").glob("**/*-linux-gnu")]
-    own = {"PHP_INI_SCAN_DIR": "", "LD_LIBRARY_PATH": ":".join(libraries)} if (root / "php.ini").exists() else {}
+    own = (
+        {"PHP_INI_SCAN_DIR": "", "LD_LIBRARY_PATH": ":".join(libraries)}
+        if (root / "php.ini").exists()
+        else {}
+    )
     return {**os.environ, **own}
 
 
 def unpacked() -> Path:
-    """The folder with ``system`` (PHP) and ``wiki`` (MediaWiki); made on first use, by one process at a time."""
+    """The folder with ``system`` (PHP) and ``wiki`` (MediaWiki); made on first use, by one process
+    at a time.
+    """
     CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -141,7 +164,9 @@ def make(root: Path) -> None:
 
 
 def download(folder: Path) -> None:
-    """MediaWiki, and whatever PHP needs that this machine lacks; skips the test where Debian's packages cannot be had."""
+    """MediaWiki, and whatever PHP needs that this machine lacks; skips the test where Debian's
+    packages cannot be had.
+    """
     if shutil.which("apt-get") is None:
         pytest.skip("a real MediaWiki needs Debian's packages, and there is no apt-get here")
     failure = fetch(folder)
@@ -170,5 +195,9 @@ def write_ini(root: Path) -> None:
     modules = {p.stem: p for p in (root / "system/usr/lib/php").glob("*/*.so")}
     if modules:
         folder = next(iter(modules.values())).parent
-        lines = [f"extension_dir={folder}", *(f"extension={m}" for m in MODULES if m in modules), "memory_limit=256M"]
+        lines = [
+            f"extension_dir={folder}",
+            *(f"extension={m}" for m in MODULES if m in modules),
+            "memory_limit=256M",
+        ]
         (root / "php.ini").write_text("\n".join(lines) + "\n")

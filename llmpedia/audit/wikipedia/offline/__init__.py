@@ -1,1 +1,3 @@
-"""Local copies of Wikipedia as evidence: no network, no rate limit, and the same pages for every audit."""
+"""Local copies of Wikipedia as evidence: no network, no rate limit, and the same pages for every
+audit.
+"""

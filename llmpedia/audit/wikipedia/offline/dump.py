@@ -1,7 +1,8 @@
-"""An XML dump of a wiki (``*-pages-articles.xml.bz2``) as evidence: one pass into SQLite, then lookups by title.
+"""An XML dump of a wiki (``*-pages-articles.xml.bz2``) as evidence: one pass into SQLite, then
+lookups by title.
 
-Of all copies the nearest to the online wiki: redirects, exact revisions, the whole wikitext. On how disambiguation pages are
-told see :mod:`~llmpedia.audit.wikipedia.offline.xml_reader`.
+Of all copies the nearest to the online wiki: redirects, exact revisions, the whole wikitext. On how
+disambiguation pages are told see :mod:`~llmpedia.audit.wikipedia.offline.xml_reader`.
 """
 
 import json
@@ -15,9 +16,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urljoin
 
-from llmpedia.audit.wikipedia.offline.xml_reader import Export, OnProgress, Page, is_disambiguation
-from llmpedia.audit.wikipedia.offline.local_copy import Article, LocalCopy, evidence, first_upper, nothing, redirects, site_of
 from llmpedia.audit.evidence import Evidence, Outcome
+from llmpedia.audit.wikipedia.offline.local_copy import (
+    Article,
+    LocalCopy,
+    evidence,
+    first_upper,
+    nothing,
+    redirects,
+    site_of,
+)
+from llmpedia.audit.wikipedia.offline.xml_reader import Export, OnProgress, Page, is_disambiguation
 from llmpedia.audit.wikipedia.plain_text import wikitext_plain
 from llmpedia.audit.wikipedia.titles import Title
 from llmpedia.errors import InputError
@@ -38,7 +47,9 @@ _Found = tuple[str, str | None, int, int, bytes | None]
 
 @dataclass(frozen=True)
 class Counts:
-    """What a dump held. ``articles``: no redirects; disambiguation pages and pages without text are among them."""
+    """What a dump held. ``articles``: no redirects; disambiguation pages and pages without text are
+    among them.
+    """
 
     articles: int
     redirects: int
@@ -47,16 +58,22 @@ class Counts:
     other_namespaces: int
 
 
-def index_dump(xml_path: str | Path, sqlite_path: str | Path, on_progress: OnProgress | None = None) -> Counts:
-    """Read a dump (plain, .bz2 or .gz) once into the SQLite file that :class:`DumpCopy` opens; articles' namespace only.
+def index_dump(
+    xml_path: str | Path, sqlite_path: str | Path, on_progress: OnProgress | None = None
+) -> Counts:
+    """Read a dump (plain, .bz2 or .gz) once into the SQLite file that :class:`DumpCopy` opens;
+    articles' namespace only.
 
-    The file appears under its name when it is whole. Of several revisions of a page the newest is kept.
+    The file appears under its name when it is whole. Of several revisions of a page the newest is
+    kept.
 
     Raises:
-        InputError: the dump cannot be read to its end or holds no text, or the file cannot be written; nothing is left of it.
+        InputError: the dump cannot be read to its end or holds no text, or the file cannot be
+        written; nothing is left of it.
     """
     # A name of its own: of two processes that index one dump, each renames a whole file.
-    wanted, made = Path(sqlite_path), Path(f"{sqlite_path}.{os.getpid()}.partial")
+    wanted = Path(sqlite_path)
+    made = Path(f"{sqlite_path}.{os.getpid()}.partial")
     try:
         made.unlink(missing_ok=True)
         counts = _fill(made, Export(Path(xml_path), on_progress))
@@ -64,7 +81,9 @@ def index_dump(xml_path: str | Path, sqlite_path: str | Path, on_progress: OnPro
             os.fsync(file.fileno())
         os.replace(made, wanted)
     except (sqlite3.Error, OSError) as e:
-        raise InputError(f"{wanted}: cannot be written ({type(e).__name__}: {e}); give a path on a disk with room") from e
+        raise InputError(
+            f"{wanted}: cannot be written ({type(e).__name__}: {e}); give a path on a disk with room"
+        ) from e
     finally:
         made.unlink(missing_ok=True)
     return counts
@@ -77,7 +96,9 @@ def _fill(made: Path, export: Export) -> Counts:
         base.executescript(_TABLES)
         base.executemany("INSERT INTO pages VALUES (?, ?, ?, ?, ?, ?)", _rows(export, seen))
         if seen["articles"] == seen["without_text"]:
-            raise InputError(f"{export.path}: holds no text of any article; give a dump of the kind pages-articles")
+            raise InputError(
+                f"{export.path}: holds no text of any article; give a dump of the kind pages-articles"
+            )
         base.execute("CREATE INDEX titles ON pages (title)")
         base.executemany("INSERT INTO about VALUES (?, ?)", _about(base, export).items())
         base.commit()
@@ -103,7 +124,14 @@ def _row(page: Page) -> _Row:
     if page.redirect:
         return page.title, page.redirect, page.revision, page.stamp, False, None
     packed = None if page.text is None else zlib.compress(page.text.encode(), 1)
-    return page.title, None, page.revision, page.stamp, page.text is not None and is_disambiguation(page.text), packed
+    return (
+        page.title,
+        None,
+        page.revision,
+        page.stamp,
+        page.text is not None and is_disambiguation(page.text),
+        packed,
+    )
 
 
 def _about(base: sqlite3.Connection, export: Export) -> dict[str, str]:
@@ -132,12 +160,21 @@ class DumpCopy(LocalCopy):
         try:
             about = dict(self._base().execute("SELECT name, value FROM about"))
         except sqlite3.Error as e:
-            raise InputError(f"{self._path}: no index of a dump ({e}); make one from the dump with index_dump") from e
+            raise InputError(
+                f"{self._path}: no index of a dump ({e}); make one from the dump with index_dump"
+            ) from e
         if about.get("format") != FORMAT:
-            raise InputError(f"{self._path}: format {about.get('format')}, this version reads {FORMAT}; index the dump anew")
-        self._first_letter, self._newest = json.loads(about["first_letter"]), about["newest"]
+            raise InputError(
+                f"{self._path}: format {about.get('format')}, this version reads {FORMAT}; index the dump anew"
+            )
+        self._first_letter = json.loads(about["first_letter"])
+        self._newest = about["newest"]
         self._url = urljoin(about["base"], ".") if about["base"] else f"dump:{quote(self._path.name)}/"
-        super().__init__(about["name"], (sqlite3.Error, zlib.error), site_of(json.loads(about["namespaces"]), self._first_letter))
+        super().__init__(
+            about["name"],
+            (sqlite3.Error, zlib.error),
+            site_of(json.loads(about["namespaces"]), self._first_letter),
+        )
 
     def _base(self) -> sqlite3.Connection:
         if self._opened is None:
@@ -164,7 +201,9 @@ class DumpCopy(LocalCopy):
         if not hops:
             return nothing(subject, Outcome.MISSING, "the dump has no such page")
         if refused := self.site.leads_out(Title(hops[-1])):
-            return nothing(subject, Outcome.INVALID, f"{redirects(hops)}, out of the articles: {refused.reason}")
+            return nothing(
+                subject, Outcome.INVALID, f"{redirects(hops)}, out of the articles: {refused.reason}"
+            )
         return nothing(subject, Outcome.MISSING, f"{redirects(hops)}, which is missing")
 
     def _page(self, subject: str, row: _Found, hops: list[str]) -> Evidence:

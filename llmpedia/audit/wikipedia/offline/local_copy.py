@@ -23,7 +23,9 @@ _GEORGIAN = range(0x10D0, 0x1100)
 
 @dataclass(frozen=True)
 class Article:
-    """A page of a copy. ``revision``: id of the wiki's revision, or None where the copy does not tell."""
+    """A page of a copy. ``revision``: id of the wiki's revision, or None where the copy does not
+    tell.
+    """
 
     title: str
     url: str
@@ -33,15 +35,19 @@ class Article:
 
 
 class LocalCopy(ABC):
-    """A :class:`~llmpedia.audit.evidence.Provider` whose reads block: they run in a thread, one at a time.
+    """A :class:`~llmpedia.audit.evidence.Provider` whose reads block: they run in a thread, one at
+    a time.
 
-    ``name``: of this very copy. ``faults``: what its reads raise when they fail, which says nothing of the subject.
-    Titles of other namespaces are invalid, as on the wiki; those with another wiki's prefix are missing where the copy does
-    not tell its prefixes.
+    ``name``: of this very copy. ``faults``: what its reads raise when they fail, which says nothing
+    of the subject. Titles of other namespaces are invalid, as on the wiki; those with another
+    wiki's prefix are missing where the copy does not tell its prefixes.
     """
 
     def __init__(self, name: str, faults: tuple[type[Exception], ...], site: Site) -> None:
-        self.name, self.site, self._faults, self._lock = name, site, faults, threading.Lock()
+        self.name = name
+        self.site = site
+        self._faults = faults
+        self._lock = threading.Lock()
 
     async def find(self, subject: str) -> Evidence:
         """The evidence on a subject.
@@ -81,7 +87,9 @@ class LocalCopy(ABC):
 
 
 def site_of(namespaces: Iterable[str], first_letter: bool) -> Site:
-    """The rules of a copy's titles. ``namespaces``: names of all but the articles', in the wiki's own language."""
+    """The rules of a copy's titles. ``namespaces``: names of all but the articles', in the wiki's
+    own language.
+    """
     prefixes = {name.lower(): "another namespace" for name in (*_CANONICAL, *namespaces)}
     return Site(prefixes, frozenset({0}), first_letter)
 
@@ -92,7 +100,9 @@ def nothing(subject: str, outcome: Outcome, detail: str) -> Evidence:
 
 
 def evidence(subject: str, article: Article, hops: Sequence[str], state: str | None) -> Evidence:
-    """An article found. ``hops``: titles that redirects led to, in order. ``state``: date of the copy, told in ``detail``."""
+    """An article found. ``hops``: titles that redirects led to, in order. ``state``: date of the
+    copy, told in ``detail``.
+    """
     if not article.text.strip():
         return nothing(subject, Outcome.MISSING, f"the page '{article.title}' has no text")
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -108,6 +118,8 @@ def redirects(hops: Sequence[str]) -> str:
 
 
 def first_upper(title: str) -> str:
-    """A title with its first letter as wikis write it: upper case, if that is one letter and the script knows cases."""
+    """A title with its first letter as wikis write it: upper case, if that is one letter and the
+    script knows cases.
+    """
     upper = title[:1].upper()
     return upper + title[1:] if len(upper) == 1 and ord(title[0]) not in _GEORGIAN else title

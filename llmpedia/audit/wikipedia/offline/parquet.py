@@ -1,7 +1,9 @@
-"""Parquet files of titles and texts (as Wikimedia's ``wikipedia`` data set has them) as evidence: the plainest of the copies.
+"""Parquet files of titles and texts (as Wikimedia's ``wikipedia`` data set has them) as evidence:
+the plainest of the copies.
 
-They know no redirects, so that coverage reads too low: a subject under another than the article's own title is missing. They
-know no disambiguation pages and no revisions either: such a page reads as an article, and its infoboxes and tables are gone.
+They know no redirects, so that coverage reads too low: a subject under another than the article's
+own title is missing. They know no disambiguation pages and no revisions either: such a page reads
+as an article, and its infoboxes and tables are gone.
 """
 
 from collections.abc import Iterator
@@ -14,8 +16,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from llmpedia.audit.wikipedia.offline.local_copy import Article, LocalCopy, evidence, first_upper, nothing, site_of
 from llmpedia.audit.evidence import Evidence, Outcome
+from llmpedia.audit.wikipedia.offline.local_copy import (
+    Article,
+    LocalCopy,
+    evidence,
+    first_upper,
+    nothing,
+    site_of,
+)
 from llmpedia.errors import InputError
 
 # Rows unpacked at once: a row group may hold a whole file.
@@ -40,16 +49,19 @@ WIKIMEDIA = Columns("title", "text", "url")
 
 
 class ParquetCopy(LocalCopy):
-    """Articles of a Parquet file, or of all in a folder and below it; of one title's several rows the first.
+    """Articles of a Parquet file, or of all in a folder and below it; of one title's several rows
+    the first.
 
-    The first subject waits until all titles are read (seconds a million); 16 bytes a title stay in memory, no text does.
+    The first subject waits until all titles are read (seconds a million); 16 bytes a title stay in
+    memory, no text does.
     """
 
     def __init__(self, path: str | Path, columns: Columns = WIKIMEDIA) -> None:
         """Raises:
         InputError: there are no such files, or one cannot be read or lacks a column.
         """
-        self._path, self._columns = Path(path), columns
+        self._path = Path(path)
+        self._columns = columns
         self._opened: list[Any] = []
         self._index: _Index | None = None
         rows = sum(file.metadata.num_rows for file in self._files())
@@ -74,9 +86,14 @@ class ParquetCopy(LocalCopy):
         return nothing(subject, Outcome.MISSING, "the files have no such title (they know no redirects)")
 
     def _evidence(self, subject: str, row: dict[str, Any]) -> Evidence:
-        title, url = row[self._columns.title], row.get(self._columns.url or "")
+        title = row[self._columns.title]
+        url = row.get(self._columns.url or "")
         article = Article(
-            title, url or f"parquet:{quote(self._path.name)}/{quote(title)}", None, "page", row[self._columns.text] or ""
+            title,
+            url or f"parquet:{quote(self._path.name)}/{quote(title)}",
+            None,
+            "page",
+            row[self._columns.text] or "",
         )
         return evidence(subject, article, (), None)
 
@@ -99,7 +116,9 @@ class _Index:
         self._hashes = every[self._order]
 
     def places(self, title: str) -> Iterator[tuple[int, int, int]]:
-        """File, row group and row within it of each title that may be this one, in the order of the files."""
+        """File, row group and row within it of each title that may be this one, in the order of the
+        files.
+        """
         left, right = (int(np.searchsorted(self._hashes, hash(title), side)) for side in ("left", "right"))
         for row in self._order[left:right]:
             at = int(np.searchsorted(self._ends, row, "right"))
@@ -115,11 +134,14 @@ def _names(path: Path) -> list[Path]:
 
 def _open(name: Path, columns: Columns) -> Any:
     try:
-        # Without pre-buffering and threads: pyarrow's thread pools make some interpreters abort as they exit.
+        # Without pre-buffering and threads: pyarrow's thread pools make some interpreters abort as
+        # they exit.
         file = pq.ParquetFile(name, memory_map=True, pre_buffer=False)
     except (pa.ArrowException, OSError) as e:
         said = " ".join(str(e).split())[:200]
-        raise InputError(f"{name}: cannot be opened as a Parquet file ({type(e).__name__}: {said}); give a whole one") from e
+        raise InputError(
+            f"{name}: cannot be opened as a Parquet file ({type(e).__name__}: {said}); give a whole one"
+        ) from e
     lacking = [c for c in columns.names if c not in file.schema_arrow.names]
     if lacking:
         raise InputError(
@@ -134,7 +156,9 @@ def _hashes(file: Any, group: int, column: str) -> Any:
 
 
 def _row(file: Any, group: int, place: int, columns: list[str]) -> dict[str, Any]:
-    for batch in file.iter_batches(batch_size=_BATCH_ROWS, row_groups=[group], columns=columns, use_threads=False):
+    for batch in file.iter_batches(
+        batch_size=_BATCH_ROWS, row_groups=[group], columns=columns, use_threads=False
+    ):
         if place < batch.num_rows:
             row: dict[str, Any] = batch.slice(place, 1).to_pylist()[0]
             return row

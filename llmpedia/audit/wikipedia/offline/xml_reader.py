@@ -1,7 +1,9 @@
-"""Reading a wiki's XML export: the pages of the articles' namespace, each with its newest revision, redirect and kind.
+"""Reading a wiki's XML export: the pages of the articles' namespace, each with its newest revision,
+redirect and kind.
 
-Whether a page is a disambiguation page the export does not say; it is taken from the templates that stand on the page, English
-Wikipedia's and the main ones of other languages. Set indices (lists of ships, of surnames) are articles, as for MediaWiki.
+Whether a page is a disambiguation page the export does not say; it is taken from the templates that
+stand on the page, English Wikipedia's and the main ones of other languages. Set indices (lists of
+ships, of surnames) are articles, as for MediaWiki.
 """
 
 import bz2
@@ -34,7 +36,8 @@ _DISAMBIGUATIONS = frozenset(
     "неоднозначность,багатозначність,ujednoznacznienie,rozcestník,egyért,anlam ayrımı,曖昧さ回避,aimai,消歧义,消歧義,동음이의,"
     "توضيح".split(",")
 )
-# First words of notes and tags on articles and redirects that end like the names of disambiguation templates.
+# First words of notes and tags on articles and redirects that end like the names of disambiguation
+# templates.
 _NOTES = frozenset("about for needs no other r redirect see".split())
 
 
@@ -50,7 +53,9 @@ class Head:
 
 @dataclass(frozen=True)
 class Page:
-    """``redirect``: title of the target. ``stamp``: time of the revision, ISO 8601. ``text``: None if not in the export."""
+    """``redirect``: title of the target. ``stamp``: time of the revision, ISO 8601. ``text``: None
+    if not in the export.
+    """
 
     title: str
     redirect: str | None
@@ -63,12 +68,14 @@ class Export:
     """An export while it is read; ``skipped`` counts pages of other namespaces so far."""
 
     def __init__(self, path: Path, on_progress: OnProgress | None) -> None:
-        self.path, self._on_progress = path, on_progress
+        self.path = path
+        self._on_progress = on_progress
         self.head: Head | None = None
         self.skipped = 0
 
     def pages(self) -> Iterator[Page]:
-        """The articles and redirects, in the order of the file. ``head`` is there from the first on.
+        """The articles and redirects, in the order of the file. ``head`` is there from the first
+        on.
 
         Raises:
             InputError: this is no export, or it breaks off.
@@ -105,7 +112,8 @@ class Export:
             else:
                 self.skipped += 1
             if n % _TOLD_EVERY == 0:
-                # The root keeps every page's empty element, two gigabytes of them in the whole of Wikipedia.
+                # The root keeps every page's empty element, two gigabytes of them in the whole of
+                # Wikipedia.
                 root.element.clear()
                 self._tell(n, raw.tell(), size)
         self._tell(n, size, size)
@@ -134,13 +142,17 @@ def _page(page: Any) -> Page:
 
 
 def _text_is_elsewhere(revision: Any) -> bool:
-    """Whether a revision has a text that was deleted or, as in stub dumps, left out; an empty text is a text."""
+    """Whether a revision has a text that was deleted or, as in stub dumps, left out; an empty text
+    is a text.
+    """
     size = revision.slots.contents["main"].bytes
     return bool(revision.deleted.text) or (revision.text is None and int(size or 0) > 0)
 
 
 def redirect_target(wikitext: str) -> str | None:
-    """The title that a page redirects to, without its section, in the words of the page; None if it is no redirect."""
+    """The title that a page redirects to, without its section, in the words of the page; None if it
+    is no redirect.
+    """
     match = _REDIRECT.match(wikitext)
     return match.group(1).partition("#")[0].replace("_", " ").strip() if match else None
 

@@ -1,12 +1,14 @@
-"""A ZIM file of Wikipedia (Kiwix) as evidence: one file with redirects; of the state that its date names, without wikitext.
+"""A ZIM file of Wikipedia (Kiwix) as evidence: one file with redirects; of the state that its date
+names, without wikitext.
 
 Needs the extra ``zim``: libzim is GPL, so it is no dependency of the package itself.
 
-A disambiguation page is told by its own marks: Parsoid's page property, the box of the template (``disambigbox``,
-``dmbox-disambig``), a category that ends with "disambiguation pages", the ending "(disambiguation)" of its title. The maker of
-Wikipedia's files (mwoffliner) strips the box and the categories, so that an English first paragraph such as "Mercury may refer
-to:" counts too; disambiguation pages of other languages without a mark read as articles. The class ``mw-disambig`` is no mark:
-it stands on links to such pages, which every second article has.
+A disambiguation page is told by its own marks: Parsoid's page property, the box of the template
+(``disambigbox``, ``dmbox-disambig``), a category that ends with "disambiguation pages", the ending
+"(disambiguation)" of its title. The maker of Wikipedia's files (mwoffliner) strips the box and the
+categories, so that an English first paragraph such as "Mercury may refer to:" counts too;
+disambiguation pages of other languages without a mark read as articles. The class ``mw-disambig``
+is no mark: it stands on links to such pages, which every second article has.
 """
 
 import re
@@ -14,8 +16,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urldefrag, urljoin
 
-from llmpedia.audit.wikipedia.offline.local_copy import Article, LocalCopy, evidence, first_upper, nothing, redirects, site_of
 from llmpedia.audit.evidence import Evidence, Outcome
+from llmpedia.audit.wikipedia.offline.local_copy import (
+    Article,
+    LocalCopy,
+    evidence,
+    first_upper,
+    nothing,
+    redirects,
+    site_of,
+)
 from llmpedia.errors import ConfigError, InputError
 
 _MARKS = (
@@ -25,8 +35,18 @@ _MARKS = (
 _WORDING = re.compile(
     r"\b(?:(?:may|might|can|could)(?: also)? (?:refer to|stand for)[^.:]{0,60}|refers? to|stands? for|the names? of[^.:]{0,60}):$"
 )
-# What is no text of the article: notes' numbers and lists, links to edit, boxes of navigation, notes of other meanings.
-_SKIPPED = ["sup.reference", ".mw-editsection", "ol.references", ".reflist", ".navbox", ".noprint", ".hatnote", "style"]
+# What is no text of the article: notes' numbers and lists, links to edit, boxes of navigation,
+# notes of other meanings.
+_SKIPPED = [
+    "sup.reference",
+    ".mw-editsection",
+    "ol.references",
+    ".reflist",
+    ".navbox",
+    ".noprint",
+    ".hatnote",
+    "style",
+]
 _REVISION = re.compile(r"Special:Redirect/revision/(\d+)|[?&]oldid=(\d+)")
 
 
@@ -59,14 +79,19 @@ class ZimCopy(LocalCopy):
         return self._follow(subject, entry)
 
     def _entry(self, title: str) -> Any:
-        archive, path = self._archive(), self._folder + first_upper(title).replace(" ", "_")
+        archive = self._archive()
+        path = self._folder + first_upper(title).replace(" ", "_")
         if archive.has_entry_by_path(path):
             return archive.get_entry_by_path(path)
         forms = (title, first_upper(title))
-        return next((archive.get_entry_by_title(form) for form in forms if archive.has_entry_by_title(form)), None)
+        return next(
+            (archive.get_entry_by_title(form) for form in forms if archive.has_entry_by_title(form)), None
+        )
 
     def _follow(self, subject: str, entry: Any) -> Evidence:
-        """To the article at the end of the redirects: the file's own, and pages that do nothing but send the reader on."""
+        """To the article at the end of the redirects: the file's own, and pages that do nothing but
+        send the reader on.
+        """
         seen: dict[str, str] = {}
         while entry.path not in seen:
             seen[entry.path] = entry.title
@@ -84,7 +109,9 @@ class ZimCopy(LocalCopy):
             if not self._archive().has_entry_by_path(onward):
                 return nothing(subject, Outcome.MISSING, f"{redirects([*hops, onward])}, which is missing")
             entry = self._archive().get_entry_by_path(onward)
-        return nothing(subject, Outcome.INVALID, f"redirect loop: {redirects([*list(seen.values())[1:], entry.title])}")
+        return nothing(
+            subject, Outcome.INVALID, f"redirect loop: {redirects([*list(seen.values())[1:], entry.title])}"
+        )
 
     def _page(self, subject: str, entry: Any, tree: Any, hops: list[str]) -> Evidence:
         if _is_disambiguation(entry.title, tree):
@@ -93,7 +120,9 @@ class ZimCopy(LocalCopy):
 
         text = extract_plain_text(tree, main_content=False, alt_texts=False, skip_elements=_SKIPPED)
         url, revision = _origin(tree, entry.path.removeprefix(self._folder))
-        article = Article(entry.title, url or f"zim:{quote(self._path.name)}/{quote(entry.path)}", revision, "page", text)
+        article = Article(
+            entry.title, url or f"zim:{quote(self._path.name)}/{quote(entry.path)}", revision, "page", text
+        )
         return evidence(subject, article, hops, self._date)
 
     def let_go(self) -> None:
@@ -121,9 +150,13 @@ def _parsed(html: bytes) -> Any:
 
 
 def _onward(tree: Any, path: str) -> str | None:
-    """Where a page sends its reader at once, as a path of the file: how redirects to a section are kept."""
+    """Where a page sends its reader at once, as a path of the file: how redirects to a section are
+    kept.
+    """
     refresh = tree.document.query_selector('meta[http-equiv="refresh"]')
-    match = re.search(r"url\s*=\s*['\"]?([^'\"]+)", refresh.getattr("content") or "", re.I) if refresh else None
+    match = (
+        re.search(r"url\s*=\s*['\"]?([^'\"]+)", refresh.getattr("content") or "", re.I) if refresh else None
+    )
     return unquote(urldefrag(urljoin(quote(path), match.group(1).strip())).url) if match else None
 
 
@@ -135,7 +168,9 @@ def _is_disambiguation(title: str, tree: Any) -> bool:
 
 
 def _origin(tree: Any, path: str) -> tuple[str | None, str | None]:
-    """Address of the article on the wiki, and its revision, where the page tells them: its head, or the note at its foot."""
+    """Address of the article on the wiki, and its revision, where the page tells them: its head, or
+    the note at its foot.
+    """
     canonical = tree.document.query_selector('link[rel="canonical"]')
     about = tree.document.query_selector("html[about]")
     foot = [a.getattr("href") or "" for a in tree.document.query_selector_all('a[href*="?oldid="]')]

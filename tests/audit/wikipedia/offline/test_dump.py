@@ -9,9 +9,9 @@ import time
 
 import pytest
 
+from llmpedia.audit.evidence import Outcome
 from llmpedia.audit.wikipedia.offline.dump import DumpCopy, index_dump
 from llmpedia.audit.wikipedia.offline.xml_reader import is_disambiguation, redirect_target
-from llmpedia.audit.evidence import Outcome
 from llmpedia.engines.base import TransientError
 from llmpedia.errors import InputError
 
@@ -118,7 +118,11 @@ def test_each_subject_has_its_outcome(copy, subject, outcome, title):
 def test_a_source_tells_address_revision_and_plain_text(copy):
     (source,) = find(copy, "São Paulo").sources
     number = 1001 + list(TEXTS).index("São Paulo")
-    assert (source.url, source.revision, source.how) == ("https://en.wikipedia.org/wiki/S%C3%A3o_Paulo", str(number), "wikitext")
+    assert (source.url, source.revision, source.how) == (
+        "https://en.wikipedia.org/wiki/S%C3%A3o_Paulo",
+        str(number),
+        "wikitext",
+    )
     assert "A city." in source.text
 
 
@@ -138,7 +142,9 @@ def test_counts_add_up(tmp_path):
     assert (counts.disambiguations, counts.without_text, counts.other_namespaces) == (1, 0, 1)
 
 
-@pytest.mark.parametrize(("name", "pack"), [("d.xml", bytes), ("d.xml.bz2", bz2.compress), ("d.xml.gz", gzip.compress)])
+@pytest.mark.parametrize(
+    ("name", "pack"), [("d.xml", bytes), ("d.xml.bz2", bz2.compress), ("d.xml.gz", gzip.compress)]
+)
 def test_packed_and_plain_dumps_are_read(tmp_path, name, pack):
     (tmp_path / name).write_bytes(pack(standard().encode()))
     index_dump(tmp_path / name, tmp_path / "out.sqlite")
@@ -147,18 +153,24 @@ def test_packed_and_plain_dumps_are_read(tmp_path, name, pack):
 
 def test_streams_of_a_multistream_dump_are_all_read(tmp_path):
     raw = standard().encode()
-    (tmp_path / "d.xml.bz2").write_bytes(b"".join(bz2.compress(raw[i : i + 2000]) for i in range(0, len(raw), 2000)))
+    (tmp_path / "d.xml.bz2").write_bytes(
+        b"".join(bz2.compress(raw[i : i + 2000]) for i in range(0, len(raw), 2000))
+    )
     assert index_dump(tmp_path / "d.xml.bz2", tmp_path / "out.sqlite").other_namespaces == 1
 
 
 def test_the_redirect_element_counts_before_the_text(tmp_path):
     """Words for #REDIRECT differ by language; the export's own element does not."""
     page = element("Alt", 1, revision(1, "#UMLEITUNG [[C]]"), redirect='<redirect title="C" />')
-    assert find(opened(tmp_path, export([page, element("C", 2, revision(2, "Letter."))])), "Alt").outcome == Outcome.REDIRECTED
+    assert (
+        find(opened(tmp_path, export([page, element("C", 2, revision(2, "Letter."))])), "Alt").outcome
+        == Outcome.REDIRECTED
+    )
 
 
 def test_the_newest_revision_of_a_full_history_counts(tmp_path):
-    old, new = revision(7, "Old.", "2020-01-01T00:00:00Z"), revision(9, "New.", "2024-01-01T00:00:00Z")
+    old = revision(7, "Old.", "2020-01-01T00:00:00Z")
+    new = revision(9, "New.", "2024-01-01T00:00:00Z")
     (source,) = find(opened(tmp_path, export([element("C", 1, new + old)])), "C").sources
     assert (source.revision, source.text.strip()) == ("9", "New.")
 
@@ -230,7 +242,9 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
 
 def test_progress_is_told_and_ends_within_the_file(tmp_path):
     told = []
-    (tmp_path / "d.xml").write_text(export(element(f"T{i}", i, revision(i, f"Text {i}.")) for i in range(1, 3001)))
+    (tmp_path / "d.xml").write_text(
+        export(element(f"T{i}", i, revision(i, f"Text {i}.")) for i in range(1, 3001))
+    )
     index_dump(tmp_path / "d.xml", tmp_path / "out.sqlite", lambda *x: told.append(x))
     size = (tmp_path / "d.xml").stat().st_size
     assert [t[0] for t in told] == [1000, 2000, 3000, 3000] and all(0 < t[1] <= t[2] == size for t in told)
@@ -332,7 +346,9 @@ def test_redirects_are_read_from_the_text(text, target):
     assert redirect_target(text) == target
 
 
-@pytest.mark.parametrize("text", ["#redirect" + " " * 1_000_000, "{{" + " " * 1_000_000, "{{" * 500_000, "<!--" * 250_000])
+@pytest.mark.parametrize(
+    "text", ["#redirect" + " " * 1_000_000, "{{" + " " * 1_000_000, "{{" * 500_000, "<!--" * 250_000]
+)
 def test_no_page_takes_long(text):
     """Blanks after #REDIRECT were once tried in every split, in quadratic time."""
     began = time.perf_counter()

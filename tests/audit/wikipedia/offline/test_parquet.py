@@ -1,4 +1,6 @@
-"""llmpedia/audit/wikipedia/offline/parquet.py: titles found in any file, row group and row, and never another row's text."""
+"""llmpedia/audit/wikipedia/offline/parquet.py: titles found in any file, row group and row, and
+never another row's text.
+"""
 
 import asyncio
 import subprocess
@@ -8,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from llmpedia.audit.wikipedia.offline.parquet import WIKIMEDIA, Columns, ParquetCopy
 from llmpedia.audit.evidence import Outcome
+from llmpedia.audit.wikipedia.offline.parquet import WIKIMEDIA, Columns, ParquetCopy
 from llmpedia.engines.base import TransientError
 from llmpedia.errors import InputError
 
@@ -20,7 +22,12 @@ def url(title):
 
 def write(path, titles, group_rows=7, texts=None):
     texts = texts or [f"Text of {t}." for t in titles]
-    rows = {"id": [str(i) for i in range(len(titles))], "url": [url(t) for t in titles], "title": titles, "text": texts}
+    rows = {
+        "id": [str(i) for i in range(len(titles))],
+        "url": [url(t) for t in titles],
+        "title": titles,
+        "text": texts,
+    }
     pq.write_table(pa.table(rows), path, row_group_size=group_rows)
     return path
 
@@ -46,7 +53,11 @@ def find(copy, subject):
 @pytest.mark.parametrize("place", [0, 6, 7, 29, 30, 1053, 1054, 2500, 4029, 4030, 5003])
 def test_a_title_anywhere_gives_its_own_text(copy, titles, place):
     (source,) = find(copy, titles[place]).sources
-    assert (source.title, source.text, source.url) == (titles[place], f"Text of {titles[place]}.", url(titles[place]))
+    assert (source.title, source.text, source.url) == (
+        titles[place],
+        f"Text of {titles[place]}.",
+        url(titles[place]),
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,7 +82,9 @@ def test_a_revision_unknown_is_none(copy):
 
 
 def test_a_title_as_written_is_found_too(tmp_path):
-    assert find(ParquetCopy(write(tmp_path / "a.parquet", ["eBay"]), WIKIMEDIA), "eBay").outcome == Outcome.FOUND
+    assert (
+        find(ParquetCopy(write(tmp_path / "a.parquet", ["eBay"]), WIKIMEDIA), "eBay").outcome == Outcome.FOUND
+    )
 
 
 def test_of_two_rows_with_a_title_the_first_counts(tmp_path):

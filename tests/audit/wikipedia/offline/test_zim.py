@@ -1,12 +1,14 @@
-"""llmpedia/audit/wikipedia/offline/zim.py: a ZIM file answers as the wiki would, redirects to sections among them."""
+"""llmpedia/audit/wikipedia/offline/zim.py: a ZIM file answers as the wiki would, redirects to
+sections among them.
+"""
 
 import asyncio
 import sys
 
 import pytest
 
-from llmpedia.audit.wikipedia.offline.zim import ZimCopy
 from llmpedia.audit.evidence import Outcome
+from llmpedia.audit.wikipedia.offline.zim import ZimCopy
 from llmpedia.engines.base import TransientError
 from llmpedia.errors import ConfigError, InputError
 
@@ -41,16 +43,29 @@ PAGES = {
     "About": ("About", refresh("./Round")),
     "Nowhere": ("Nowhere", refresh("./Not_here#x")),
     "Empty": ("Empty", "<html><body></body></html>"),
-    "Boxed": ("Boxed", '<p>Some things.</p><table id="disambigbox" class="dmbox dmbox-disambig"><tr><td>x</td></tr></table>'),
-    "Property": ("Property", '<html><head><meta property="mw:PageProp/disambiguation"/></head><body><p>x</p></body></html>'),
+    "Boxed": (
+        "Boxed",
+        '<p>Some things.</p><table id="disambigbox" class="dmbox dmbox-disambig"><tr><td>x</td></tr></table>',
+    ),
+    "Property": (
+        "Property",
+        '<html><head><meta property="mw:PageProp/disambiguation"/></head><body><p>x</p></body></html>',
+    ),
     "Category": ("Category", '<p>x</p><a href="./Category:Human_name_disambiguation_pages">c</a>'),
     "Bush_(disambiguation)": ("Bush (disambiguation)", "<p>Bush</p>"),
     "Mercury": ("Mercury", "<p> </p><p><b>Mercury</b> most commonly refers to:</p><ul><li>planet</li></ul>"),
     "Law": ("Law", "<p>The law can be written as:</p><p>F = ma</p>"),
     "Term": ("Term", "<p>In physics the term refers to the equation:</p><p>F = ma</p>"),
-    "Mentions": ("Mentions", "<p>The word may refer to an idea. See <a class='mw-disambig' href='x'>x</a>:</p><p>It may be:</p>"),
+    "Mentions": (
+        "Mentions",
+        "<p>The word may refer to an idea. See <a class='mw-disambig' href='x'>x</a>:</p><p>It may be:</p>",
+    ),
 }
-REDIRECTS = {"V._Bush": ("V. Bush", "Vannevar_Bush"), "VB": ("VB", "V._Bush"), "Youth": ("Youth", "Early_life")}
+REDIRECTS = {
+    "V._Bush": ("V. Bush", "Vannevar_Bush"),
+    "VB": ("VB", "V._Bush"),
+    "Youth": ("Youth", "Early_life"),
+}
 
 
 class Page(writer.Item):
@@ -171,7 +186,10 @@ def test_address_and_revision_are_the_pages_own(copy, subject, url, revision):
 
 
 def test_the_detail_tells_the_redirects_and_the_state_of_the_copy(copy):
-    assert find(copy, "Youth").detail == "redirect to 'Early life' and on to 'Vannevar Bush'; local copy of 2025-01-31"
+    assert (
+        find(copy, "Youth").detail
+        == "redirect to 'Early life' and on to 'Vannevar Bush'; local copy of 2025-01-31"
+    )
 
 
 def test_a_file_without_a_date_says_so(tmp_path):
