@@ -253,7 +253,8 @@ def main() -> None:
         print(json.dumps(measured(args.documents[0], args.tagger, args.seed)))
         return
     print(
-        "documents  seconds  ms a document    pairs  pairs a document  accounts  support    raw  peak MB  (before)  left out"
+        "documents  seconds  ms a document    pairs  pairs a document  accounts  support    raw  "
+        "peak MB  (before)  left out"
     )
     for documents in args.documents:
         command = [
@@ -273,8 +274,10 @@ def main() -> None:
             for k in ("near_copy", "bucket", "rare_documents", "per_document", "across", "total")
         )
         print(
-            f"{documents:9,}  {row['seconds']:7.1f}  {1000 * row['seconds'] / documents:13.2f}  {row['pairs']:7,}  "
-            f"{row['pairs'] / documents:16.2f}  {row['accounts']:8.3f}  {row['support']:7.3f}  {row['raw']:5.3f}  "
+            f"{documents:9,}  {row['seconds']:7.1f}  {1000 * row['seconds'] / documents:13.2f}  "
+            f"{row['pairs']:7,}  "
+            f"{row['pairs'] / documents:16.2f}  {row['accounts']:8.3f}  {row['support']:7.3f}  "
+            f"{row['raw']:5.3f}  "
             f"{row['MB']:7.0f}  {row['MB before']:8.0f}  {told}"
         )
 

@@ -34,7 +34,10 @@ def fill(seconds: dict[int, float], cap: int) -> str:
     total = sum(seconds.values())
     mean = sum(n * s for n, s in seconds.items()) / total
     full = sum(s for n, s in seconds.items() if n >= 0.9 * cap) / total
-    return f"{100 * mean / cap:5.1f}% of the cap in the mean, {100 * full:5.1f}% of the time at 90% of it or more ({total:.0f} s)"
+    return (
+        f"{100 * mean / cap:5.1f}% of the cap in the mean, {100 * full:5.1f}% of the time at "
+        f"90% of it or more ({total:.0f} s)"
+    )
 
 
 def main() -> None:
@@ -59,7 +62,8 @@ def main() -> None:
             last = stats()
     print(f"articles {args.articles:,}, cap {args.cap}, latency {1000 * args.latency:.0f} ms")
     print(
-        f"steady part: {fill(seconds_at(steady), args.cap)}; {steady['requests'] / steady['seconds']:.0f} requests/s"
+        f"steady part: {fill(seconds_at(steady), args.cap)}; "
+        f"{steady['requests'] / steady['seconds']:.0f} requests/s"
     )
     print(f"whole walk:  {fill(seconds_at(first, steady, last), args.cap)}")
     print(f"peak in flight: {max(part['peak_in_flight'] for part in (first, steady, last))}")

@@ -66,7 +66,8 @@ def main() -> None:
     with gzip.GzipFile(args.out / "documents.jsonl.gz", "wb", mtime=0) as file:
         file.write("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
     print(
-        f"{len(shared)} terms are in two or more; wrote {len(rows)} entries of {min(args.terms, len(shared))} to {args.out}"
+        f"{len(shared)} terms are in two or more; wrote {len(rows)} entries of "
+        f"{min(args.terms, len(shared))} to {args.out}"
     )
 
 

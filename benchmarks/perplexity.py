@@ -38,7 +38,10 @@ _ASKED = (
     "In which year was {thing} of {place} {done}, according to the sources that describe its early history?",
     "Who {done} {thing} of {place}?",
     "What was the reported cost of {thing} of {place} when it was {done} by {person}?",
-    "How many people died when {thing} of {place} was destroyed, and in which season did it happen after {person} had left?",
+    (
+        "How many people died when {thing} of {place} was destroyed, and in which season did it happen "
+        "after {person} had left?"
+    ),
 )
 _THINGS = (
     "the lighthouse",
@@ -76,7 +79,10 @@ def questions(answers: int, seed: int) -> list[Question]:
                 person,
                 f"{rng.randrange(2, 900)},{rng.randrange(100, 999)} pounds",
                 f"It was {rng.choice(_DONE)} in {year} by {person}.",
-                f"{person}, who had come from {rng.choice(_PLACES)} in {year}, is named as the one who did it.",
+                (
+                    f"{person}, who had come from {rng.choice(_PLACES)} in {year}, is named as the one "
+                    f"who did it."
+                ),
             )
         )
 
@@ -246,21 +252,25 @@ def report(
     )
     contexts = [len(t.context) for t in tasks]
     print(
-        f"context {statistics.mean(contexts):.0f} tokens, {len(encoder.head)} of them the same for all; answers "
+        f"context {statistics.mean(contexts):.0f} tokens, {len(encoder.head)} of them the same for "
+        f"all; answers "
         f"{statistics.mean(tokens):.1f} ({min(tokens)} to {max(tokens)})"
     )
     whole = sum(len(t.context) * len(t.answers) for t in tasks) + sum(tokens)
     once = sum(len(t.context) - len(encoder.head) for t in tasks) + sum(tokens) - n
     print(
-        f"tokens through the model: one row an answer {whole}, what is shared once {once} ({whole / once:.2f} times fewer)"
+        f"tokens through the model: one row an answer {whole}, what is shared once {once} "
+        f"({whole / once:.2f} times fewer)"
     )
     print(
-        "\n| | answers/s | ratio to lm_eval | greatest difference, nats | mean difference |\n| --- | --- | --- | --- | --- |"
+        "\n| | answers/s | ratio to lm_eval | greatest difference, nats | mean difference |\n| --- "
+        "| --- | --- | --- | --- |"
     )
     for name, took in seconds.items():
         apart = [abs(a - b) for a, b in zip(values[name], values["lm_eval"], strict=True)]
         print(
-            f"| {name} | {n / sum(took):.1f} | {base / sum(took):.2f} | {max(apart):.1e} | {statistics.mean(apart):.1e} |"
+            f"| {name} | {n / sum(took):.1f} | {base / sum(took):.2f} | {max(apart):.1e} | "
+            f"{statistics.mean(apart):.1e} |"
         )
 
 

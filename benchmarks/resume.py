@@ -58,7 +58,8 @@ def main() -> None:
         print(f"articles                        {totals(run)['articles']:,}")
         print(f"seconds to first new request    {seconds:.1f}")
         print(
-            f"answered requests asked again   {sum(again.values())}   (before the kill {sum(before.values())})"
+            f"answered requests asked again   {sum(again.values())}   (before the kill "
+            f"{sum(before.values())})"
         )
 
 

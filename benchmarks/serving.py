@@ -234,7 +234,8 @@ async def overload(requests: int) -> dict[str, Any]:
 def report(asked: int, threads: int, scoring: dict[str, Any], load: dict[str, Any], requests: int) -> None:
     """Markdown."""
     print(
-        f"{asked} questions of 2 answers, {threads} thread(s), {PER_REQUEST} questions a request, {OPEN} requests open\n"
+        f"{asked} questions of 2 answers, {threads} thread(s), {PER_REQUEST} questions a request, "
+        f"{OPEN} requests open\n"
     )
     print("| | items/s | ratio |\n| --- | --- | --- |")
     for name in ("alone", "served"):
@@ -242,7 +243,8 @@ def report(asked: int, threads: int, scoring: dict[str, Any], load: dict[str, An
     print(f"\ngreatest relative difference of a question's ppl: {scoring['apart']:.1e}\n")
     told = load["told"]
     print(
-        f"verify: carries {load['carried']:.0f}/s; offered {load['offered']:.0f}/s; answered {load['answered']:.0f}/s meanwhile"
+        f"verify: carries {load['carried']:.0f}/s; offered {load['offered']:.0f}/s; answered "
+        f"{load['answered']:.0f}/s meanwhile"
     )
     print(
         f"{requests} requests: "
@@ -253,7 +255,8 @@ def report(asked: int, threads: int, scoring: dict[str, Any], load: dict[str, An
     first, middle, last = (load["memory"].at(share) for share in (0.0, 0.5, 1.0))
     for name in _KINDS:
         print(
-            f"| {name} | {first[name]:.0f} | {middle[name]:.0f} | {last[name]:.0f} | {last[name] / first[name]:.3f} |"
+            f"| {name} | {first[name]:.0f} | {middle[name]:.0f} | {last[name]:.0f} | "
+            f"{last[name] / first[name]:.3f} |"
         )
 
 

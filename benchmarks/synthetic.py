@@ -129,7 +129,10 @@ class Walk:
         have not.
         """
         draw = random.Random(name)
-        return f"{prose.article(self.world, name, headings, False)} {' '.join(draw.choice(self.fillers) for _ in range(5))}"
+        return (
+            f"{prose.article(self.world, name, headings, False)} "
+            f"{' '.join(draw.choice(self.fillers) for _ in range(5))}"
+        )
 
     def _candidate(self, rows: Rows, link: Row, entity: int | None, subject: Row, before: int) -> Row:
         """``entity``: the world's, None for none; ``before``: entities of earlier commits."""
@@ -296,7 +299,9 @@ def _read(text: str) -> tuple[Row, list[Row]]:
 def _fillers() -> list[str]:
     """Sentences of made-up words whose frequencies follow Zipf's law."""
     draw = random.Random(7)
-    syllables = "ba de fi go lu mar nes pol rin sta ter vok zu qua hel mon tri ska ulm per dor lin cas en ot ar is".split()
+    syllables = (
+        "ba de fi go lu mar nes pol rin sta ter vok zu qua hel mon tri ska ulm per dor lin cas en ot ar is"
+    ).split()
     words = ["".join(draw.choice(syllables) for _ in range(draw.randint(2, 4))) for _ in range(_VOCABULARY)]
     weights = [1 / (rank + 1) for rank in range(_VOCABULARY)]
     drawn = draw.choices(words, weights, k=_FILLERS * _FILLER_WORDS)

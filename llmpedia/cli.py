@@ -241,7 +241,8 @@ def _materialize(args: argparse.Namespace) -> int:
         bar.set_postfix_str("done")
     totals = run.manifests[-1].facts["totals"]
     print(
-        f"run {run_uri}: {totals['articles']} articles, {totals['entities']} entities in {run.last_wave + 1} commits"
+        f"run {run_uri}: {totals['articles']} articles, {totals['entities']} entities in "
+        f"{run.last_wave + 1} commits"
     )
     print(f"{time.monotonic() - started:.0f} s; next: llmpedia verify {run_uri}; llmpedia report {run_uri}")
     for note in notes:
@@ -255,7 +256,10 @@ def _passing(run_uri: str) -> list[str]:
         return []
     folder = Path(run_uri).absolute()
     return [
-        f"run folder {folder}: is in this job's copy of its working directory, which Ray removes; give --run a path outside"
+        (
+            f"run folder {folder}: is in this job's copy of its working directory, which Ray removes; "
+            f"give --run a path outside"
+        )
     ]
 
 
@@ -358,7 +362,8 @@ def _write_report(runs: "list[RunFolder]", args: argparse.Namespace, prices: "Mo
     written = write_runs_report(parts, Path(args.out))
     lacking = sum(len(part.missing) for part in parts)
     print(
-        f"{len(written)} files; {lacking} tables, columns or figures are missing, each with its reason and command"
+        f"{len(written)} files; {lacking} tables, columns or figures are missing, each with its "
+        f"reason and command"
     )
     print(f"read {Path(args.out) / 'index.html'}")
     return EXIT_DONE
@@ -403,13 +408,15 @@ def _rehearse_score(args: argparse.Namespace) -> int:
     scores = {"audit": score_audit, "probe": score_probe, "responses": score_responses}
     if kind in KINDS and kind not in scores:
         raise InputError(
-            f"{args.run_uri}: holds {KINDS[kind]}, nothing of which is planted; give a run, audit, build or responses"
+            f"{args.run_uri}: holds {KINDS[kind]}, nothing of which is planted; give a run, audit, "
+            f"build or responses"
         )
     figures = scores.get(kind or "", score)(run, world)
     print(render(figures))
     if kind == "probe" and figures["documents"]["strangers"] > figures["documents"]["kept"] / 10:
         raise InputError(
-            f"{args.run_uri}: its documents are of another world; give serve, corpus and score one --seed and --set"
+            f"{args.run_uri}: its documents are of another world; give serve, corpus and score one "
+            f"--seed and --set"
         )
     if args.json:
         Path(args.json).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
@@ -422,7 +429,8 @@ def _rehearse_score(args: argparse.Namespace) -> int:
         return EXIT_FINDING if wrong[kind]() else EXIT_DONE
     if figures["doubled"]["strangers"] > figures["doubled"]["world_entities"]:
         print(
-            "most entities are strangers to this world: give the --seed and --set that the run's world was served with"
+            "most entities are strangers to this world: give the --seed and --set that the run's "
+            "world was served with"
         )
         return EXIT_FINDING
     whole = not (figures["walk"]["lost"] or figures["walk"]["twice"] or figures["accounted"]["unaccounted"])

@@ -100,14 +100,17 @@ def _run(args: argparse.Namespace) -> int:
         print(f"note: {note}")
     if config.engine.model.startswith(_SMALL_MODEL):
         print(
-            f"warning: {config.engine.model} is far too small to judge; these figures show that the parts work, nothing else"
+            f"warning: {config.engine.model} is far too small to judge; these figures show that "
+            f"the parts work, nothing else"
         )
     totals = done.manifests[-1].facts["totals"]
     print(
-        f"audit {done.uri}: {totals['audited']} articles, {totals['claims']} claims, {totals['verdicts']} verdicts"
+        f"audit {done.uri}: {totals['audited']} articles, {totals['claims']} claims, "
+        f"{totals['verdicts']} verdicts"
     )
     print(
-        f"{time.monotonic() - started:.0f} s; next: llmpedia audit report {done.uri} --out DIR; llmpedia verify {done.uri}"
+        f"{time.monotonic() - started:.0f} s; next: llmpedia audit report {done.uri} --out DIR; "
+        f"llmpedia verify {done.uri}"
     )
     return EXIT_DONE
 

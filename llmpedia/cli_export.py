@@ -53,7 +53,8 @@ def add_export(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--without",
         action="append",
         choices=("trace", "graph", "compare"),
-        help="site: without these pages beside each article: prompts and decisions, neighbourhood, other runs",
+        help="site: without these pages beside each article: prompts and decisions, neighbourhood, "
+        "other runs",
     )
     export.add_argument(
         "--evidence",
@@ -152,7 +153,8 @@ def _site(args: argparse.Namespace) -> int:
             pass  # counted by the filter
         opened.close()
     print(
-        f"{args.out}: {pages:,} pages; serve it by any web server, such as python3 -m http.server --directory {args.out}"
+        f"{args.out}: {pages:,} pages; serve it by any web server, such as python3 -m http.server "
+        f"--directory {args.out}"
     )
     _say_private(private.counts, list_private(private, out), args.private)
     sys.stdout.flush()
@@ -167,5 +169,6 @@ def _say_private(counts: "Counter[tuple[str, str]]", listed: Path | None, policy
         f"{n} {kind.replace('_', ' ')} in {table}" for (table, kind), n in sorted(counts.items())
     )
     print(
-        f"private information: {found}; {'masked' if policy == 'mask' else 'left in'}; listed in {listed}, which is for you alone"
+        f"private information: {found}; {'masked' if policy == 'mask' else 'left in'}; listed in "
+        f"{listed}, which is for you alone"
     )

@@ -65,7 +65,8 @@ def _grid(args: argparse.Namespace) -> int:
     out = (args.out or f"runs/{Path(args.config).stem}").rstrip("/")
     if is_passing(out):
         print(
-            f"note: {out}: is in this job's copy of its working directory, which Ray removes; give --out a path outside"
+            f"note: {out}: is in this job's copy of its working directory, which Ray removes; give "
+            f"--out a path outside"
         )
     started = time.monotonic()
     print(f"grid {out}: {len(cells)} of {len(whole.cells)} cells", file=sys.stderr)

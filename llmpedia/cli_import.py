@@ -83,13 +83,15 @@ def _import(args: argparse.Namespace) -> int:
     totals = run.manifests[-1].facts["totals"]
     lacking = totals["entities"] - totals["articles"]
     print(
-        f"run {run_uri}: {_counted(totals['articles'], 'article')} of {_counted(totals['entities'], 'title')} by {args.name}"
+        f"run {run_uri}: {_counted(totals['articles'], 'article')} of "
+        f"{_counted(totals['entities'], 'title')} by {args.name}"
     )
     for note in run.manifests[0].facts["notes"]:
         print(f"note: {note}")
     if lacking:
         print(
-            f"note: {_counted(lacking, 'title')} could not be had; the reasons are in {run_uri}/tables/subjects, column error"
+            f"note: {_counted(lacking, 'title')} could not be had; the reasons are in "
+            f"{run_uri}/tables/subjects, column error"
         )
     print(f"{time.monotonic() - started:.0f} s; next: llmpedia verify {run_uri}; llmpedia audit {run_uri}")
     return EXIT_DONE

@@ -45,11 +45,13 @@ def _ppl(args: argparse.Namespace) -> int:
         bar.set_postfix_str("done")
     failed = ", ".join(f"{n} {kind}" for kind, n in totals["errors"].items()) or "none"
     print(
-        f"run {run_uri}: {totals['ppl_questions']} questions, {totals['ppl_answers']} answers, {totals['tokens']} tokens"
+        f"run {run_uri}: {totals['ppl_questions']} questions, {totals['ppl_answers']} answers, "
+        f"{totals['tokens']} tokens"
     )
     print(f"not scored: {failed}")
     print(
-        f"{time.monotonic() - started:.0f} s; scores: {run_uri}/tables/ppl_questions; next: llmpedia verify {run_uri}"
+        f"{time.monotonic() - started:.0f} s; scores: {run_uri}/tables/ppl_questions; next: "
+        f"llmpedia verify {run_uri}"
     )
     if sum(totals["errors"].values()) >= max(totals["ppl_answers"], totals["ppl_questions"]):
         print("nothing was scored: see the error column of the tables")

@@ -134,7 +134,8 @@ def _build(args: argparse.Namespace) -> int:
         print(as_text("errors", errors[:_ERRORS]))
     if config.engine.model.startswith(_SMALL_MODEL):
         print(
-            f"warning: {config.engine.model} is far too small to label and compare; this shows that the parts work, nothing else"
+            f"warning: {config.engine.model} is far too small to label and compare; this shows "
+            f"that the parts work, nothing else"
         )
     for why, count in left_out.items():
         print(f"not released: {count} groups: {why}")
@@ -155,7 +156,8 @@ def _sheet(args: argparse.Namespace) -> int:
 
     rows = write_review_sheet(_open_build(args.run_uri), Path(args.out))
     print(
-        f"{args.out}: {rows} groups; decision: accept or reject; reason of a rejection: {', '.join(REASONS)}; comment is free"
+        f"{args.out}: {rows} groups; decision: accept or reject; reason of a rejection: "
+        f"{', '.join(REASONS)}; comment is free"
     )
     print(f"then: llmpedia probe review {args.run_uri} {args.out}")
     return EXIT_DONE
@@ -232,7 +234,8 @@ def _grade(args: argparse.Namespace) -> int:
         rows = last_rows(RunFolder.open(grades_folder(run_uri, name)), "grades").values()
         told = {o or "not graded": sum(row["outcome"] == o for row in rows) for o in (*OUTCOMES, None)}
         print(
-            f"{name}: {', '.join(f'{n} {outcome}' for outcome, n in told.items())} ({now[name]} given to the judge now)"
+            f"{name}: {', '.join(f'{n} {outcome}' for outcome, n in told.items())} ({now[name]} "
+            f"given to the judge now)"
         )
     print(f"next: llmpedia probe report {run_uri} --out DIR")
     return EXIT_DONE
@@ -243,7 +246,8 @@ def _grade_sheet(args: argparse.Namespace) -> int:
 
     rows = write_grade_sheet(args.run_uri, Path(args.out), args.each, args.seed)
     print(
-        f"{args.out}: {rows} responses; covered: numbers of the accounts that the response covers, or none; contradicted: yes"
+        f"{args.out}: {rows} responses; covered: numbers of the accounts that the response covers, "
+        f"or none; contradicted: yes"
     )
     print("where it puts forward another value, else no; then: llmpedia probe report RUN --human SHEET")
     return EXIT_DONE

@@ -81,7 +81,8 @@ def _browse(args: argparse.Namespace) -> int:
         address = f"http://{host}:{listening.getsockname()[1]}"
         if desk is None:
             print(
-                "note: no review, as others than this machine may ask; --allow-review has it, and lets them write sheets"
+                "note: no review, as others than this machine may ask; --allow-review has it, and "
+                "lets them write sheets"
             )
         else:
             for name in desk.probes:

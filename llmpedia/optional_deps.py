@@ -41,5 +41,6 @@ def need_extra(extra: str) -> None:
     if missing:
         lacking = f"package {missing[0]} is" if len(missing) == 1 else f"packages {', '.join(missing)} are"
         raise ConfigError(
-            f'{extra}: {lacking} not installed; in this repository: pip install -c constraints.txt ".[{extra}]"'
+            f"{extra}: {lacking} not installed; in this repository: pip install -c constraints.txt "
+            f'".[{extra}]"'
         )

@@ -65,7 +65,10 @@ SUBJECTS = documented_schema(
         "hop": (_INT, ""),
         "visit": (
             _STRING,
-            "generate: an article was asked for; expand: its stored article is expanded after a cap was raised",
+            (
+                "generate: an article was asked for; expand: its stored article is expanded after a "
+                "cap was raised"
+            ),
         ),
         "error_stage": (_STRING, "stage that failed; null: none"),
         "error": (_STRING, "what failed; null: an article was written"),

@@ -13,7 +13,8 @@ from functools import cached_property
 # Namespaces and sister projects whose links name no article. A colon in a title stays ("2001: A
 # Space Odyssey").
 _NAMESPACES = frozenset(
-    "file image category template wikipedia wp module mediawiki timedtext wikt wiktionary wikiquote wikisource wikibooks "
+    "file image category template wikipedia wp module mediawiki timedtext wikt wiktionary "
+    "wikiquote wikisource wikibooks "
     "wikinews wikiversity wikivoyage wikidata wikispecies".split()
 )
 # Words that titles begin with as well ("Project: Hail Mary"): namespaces only with no space after
@@ -24,7 +25,8 @@ _SHARED_WORDS = frozenset(
 # Language prefixes count only in lower case and with no space after the colon: "It: Chapter Two" is
 # a film.
 _LANGUAGES = frozenset(
-    "ar az be bg bn bs ca ceb cs cy da de el en eo es et eu fa fi fr gl he hi hr hu hy id is it ja ka kk kn ko la lt lv mk ml "
+    "ar az be bg bn bs ca ceb cs cy da de el en eo es et eu fa fi fr gl he hi hr hu hy id is it ja "
+    "ka kk kn ko la lt lv mk ml "
     "mr ms my nl nn no pa pl pt ro ru sh simple sk sl sq sr sv sw ta te th tl tr uk ur uz vi war zh".split()
 )
 _HIDDEN = re.compile(

@@ -20,8 +20,12 @@ def write_wheel(folder: Path, name: str, version: str) -> Path:
     """An installable wheel that holds no module."""
     info = f"{name}-{version}.dist-info"
     files = {
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nSummary: empty stand-in\n",
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: stand_ins.py\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/METADATA": (
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nSummary: empty stand-in\n"
+        ),
+        f"{info}/WHEEL": (
+            "Wheel-Version: 1.0\nGenerator: stand_ins.py\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        ),
     }
     record = "".join(f"{path},sha256={_digest(text)},{len(text)}\n" for path, text in files.items())
     files[f"{info}/RECORD"] = record + f"{info}/RECORD,,\n"

@@ -32,7 +32,10 @@ class Gate:
         except TimeoutError:
             if not limit.expired():
                 raise
-            message = f"not done within {self._queue.timeout_s:g} s (queue.timeout_s); send fewer items a request, or ask again"
+            message = (
+                f"not done within {self._queue.timeout_s:g} s (queue.timeout_s); send fewer "
+                f"items a request, or ask again"
+            )
             raise RefusalError(504, "timeout", message) from None
         finally:
             self._held -= 1
@@ -40,5 +43,8 @@ class Gate:
     def full(self, wait_s: int | None = None) -> RefusalError:
         """Told to who comes when too much is asked at once; ``wait_s``: more than the usual wait."""
         wait_s = max(self._queue.retry_after_s, wait_s or 0)
-        message = f"{self._part}: too much is asked at once (queue.max_queued = {self._queue.max_queued}); ask again in {wait_s} s"
+        message = (
+            f"{self._part}: too much is asked at once (queue.max_queued = "
+            f"{self._queue.max_queued}); ask again in {wait_s} s"
+        )
         return RefusalError(503, "over_capacity", message, {"Retry-After": str(wait_s)})

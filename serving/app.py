@@ -188,6 +188,7 @@ def _require_loopback(host: str | None) -> None:
     """
     if host is not None and not is_loopback(host):
         raise ConfigError(
-            f"auth.disabled = true: Serve listens on {host}, where others may ask; set it to false and auth.keys_env, or "
+            f"auth.disabled = true: Serve listens on {host}, where others may ask; set it to false "
+            f"and auth.keys_env, or "
             "http_options.host to 127.0.0.1"
         )

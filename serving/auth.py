@@ -42,7 +42,8 @@ def key_digests(auth: AuthSection) -> tuple[str, ...]:
     for number, key in enumerate(keys, 1):
         if len(key) < _SHORTEST_KEY or not (key.isascii() and key.isprintable() and " " not in key):
             raise ConfigError(
-                f"{setting}: key {number}: {_SHORTEST_KEY} or more letters, digits and marks are asked for; change it"
+                f"{setting}: key {number}: {_SHORTEST_KEY} or more letters, digits and marks are "
+                f"asked for; change it"
             )
     return tuple(_digest(key.encode()) for key in keys)
 

@@ -10,7 +10,10 @@ import pytest
 ROOT = Path(__file__).parents[1] / "llmpedia"
 FILES = sorted(ROOT.rglob("*.py"))
 SERVING = sorted((ROOT.parent / "serving").rglob("*.py"))
-HEAVY = "torch vllm ray faiss transformers sentence_transformers sklearn scipy trafilatura libzim statsmodels matplotlib".split()
+HEAVY = (
+    "torch vllm ray faiss transformers sentence_transformers sklearn scipy trafilatura libzim "
+    "statsmodels matplotlib"
+).split()
 
 # Unit -> the units that it may not import, at any depth of its code
 CLI = ["cli", "cli_audit", "cli_export", "cli_grid", "cli_import", "cli_ppl", "cli_probe", "cli_site"]

@@ -68,8 +68,10 @@ def test_name_in_any_script_is_a_target(name):
 
 @pytest.mark.parametrize(
     "text",
-    "[[#Bar]] [[de:Foo]] [[:de:Foo]] [[:Category:X]] [[Category:X]] [[category:X]] [[File:a.jpg]] [[:File:a.jpg]] "
-    "[[wikt:x]] [[Template:X]] [[Talk:X]] [[User_talk:X]] [[Project:X]] [[:Project:X]] [[book:X]] [[Media:X]] [[:]] [[]] "
+    "[[#Bar]] [[de:Foo]] [[:de:Foo]] [[:Category:X]] [[Category:X]] [[category:X]] [[File:a.jpg]] "
+    "[[:File:a.jpg]] "
+    "[[wikt:x]] [[Template:X]] [[Talk:X]] [[User_talk:X]] [[Project:X]] [[:Project:X]] [[book:X]] "
+    "[[Media:X]] [[:]] [[]] "
     "[[|x]] [[&nbsp;]] [[a<b]] [[a{b]]".split(),
 )
 def test_link_that_names_no_article_is_only_counted(text):

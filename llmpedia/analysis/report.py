@@ -138,7 +138,10 @@ def audits_of(runs: Sequence[RunFolder]) -> tuple[list[RunFolder], Rows]:
                 found.append(audit)
                 totals = audit.manifests[-1].facts["totals"]
                 if totals["audited"] < totals["sample"]:
-                    reason = f"it has audited {totals['audited']:,} of {totals['sample']:,} articles; the tables are of these"
+                    reason = (
+                        f"it has audited {totals['audited']:,} of {totals['sample']:,} "
+                        f"articles; the tables are of these"
+                    )
                     lacking.append({**row, "reason": reason, "command": f"{command} {name}"})
     return found, lacking
 

@@ -118,7 +118,8 @@ class CuratedWeb(Provider):
         )
         caps = f"{settings.fetch.most_bytes} bytes, {settings.fetch.deadline_s:g} s"
         self.name = (
-            f"web:{self._search.name}, {settings.results} results, {settings.pages} pages of score {settings.least_score}, "
+            f"web:{self._search.name}, {settings.results} results, {settings.pages} pages of score "
+            f"{settings.least_score}, "
             f"{caps}, lists: {lists}"
         )
 

@@ -27,7 +27,9 @@ class Outcome(StrEnum):
     MISSING = "missing"
     """The encyclopedia has no such article."""
     INVALID = "invalid"
-    """No article can have this title, or it leads out of the encyclopedia (interwiki, special page, redirect loop)."""
+    """No article can have this title, or it leads out of the encyclopedia (interwiki, special page,
+    redirect loop).
+    """
     PAGES = "pages"
     """Web: at least one usable page."""
     SNIPPETS = "snippets"

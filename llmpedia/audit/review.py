@@ -60,7 +60,8 @@ def write_sheet(
     wrong = {c: n for c, n in balanced.items() if c not in LABELS or n < 1}
     if wrong:
         raise InputError(
-            f"balanced sample = {wrong}: must be {', '.join(LABELS)}, each with a number from 1; correct or omit them"
+            f"balanced sample = {wrong}: must be {', '.join(LABELS)}, each with a number from 1; "
+            f"correct or omit them"
         )
     need_free(path, key_path(path))
     drawn = _draw(rows, balanced, seed)
@@ -68,7 +69,8 @@ def write_sheet(
     short = tuple(f"{c}: {n} rows, {balanced[c]} asked for" for c, n in by_class.items() if n < balanced[c])
     if not drawn:
         raise InputError(
-            f"{path}: no row to review ({'; '.join(short) or 'none asked for'}); ask for classes that the audit has"
+            f"{path}: no row to review ({'; '.join(short) or 'none asked for'}); ask for classes "
+            f"that the audit has"
         )
     passages = max(len(_pieces(r)) for r in drawn)
     shown = [_sheet_row(r, passages, hide_verdicts) for r in drawn]
@@ -168,7 +170,8 @@ def read_sheet(path: Path) -> Rows:
         found[-1]["comment"] = row["comment"].strip() or None
     if still_open:
         raise InputError(
-            f"{path}: {_open_rows(still_open, len(table), problems, 'correct_verdict' if hidden else 'agree')}"
+            f"{path}: "
+            f"{_open_rows(still_open, len(table), problems, 'correct_verdict' if hidden else 'agree')}"
         )
     need_none(path, problems)
     return found

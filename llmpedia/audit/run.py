@@ -124,7 +124,8 @@ def _same_run(audited: RunFolder, run: RunFolder) -> int:
     waves = int(stored["waves"])
     if waves > len(run.manifests) or run.manifests[waves - 1].sha256 != stored["last_manifest"]:
         raise InputError(
-            f"{audited.uri}: is an audit of another run than {run.uri} (commit {waves - 1} differs); give another --name"
+            f"{audited.uri}: is an audit of another run than {run.uri} (commit {waves - 1} "
+            f"differs); give another --name"
         )
     return waves
 
@@ -134,7 +135,8 @@ def _same_sources(audited: RunFolder, providers: dict[str, str]) -> None:
     for tier, name in audited.description()["providers"].items():
         if providers.get(tier) != name:
             raise InputError(
-                f"{audited.uri}: its {tier} evidence comes from {name!r}, now it would from {providers.get(tier)!r}; "
+                f"{audited.uri}: its {tier} evidence comes from {name!r}, now it would from "
+                f"{providers.get(tier)!r}; "
                 "give the same settings and keys, or another --name"
             )
 

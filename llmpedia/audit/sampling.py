@@ -93,7 +93,8 @@ async def sample(
         take("titles", [a for a in articles if canonical_key(a.name) in titles], len(titles))
     if not chosen:
         raise InputError(
-            "the sample is empty: no article of the run fits; run more of it, or change the settings under sample:"
+            "the sample is empty: no article of the run fits; run more of it, or change the "
+            "settings under sample:"
         )
     return sorted(chosen.values(), key=lambda s: (s.article.run_wave, s.article.subject_id)), notes
 

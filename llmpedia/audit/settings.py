@@ -94,7 +94,8 @@ class WikipediaSection(Section):
     def _possible(self) -> Self:
         if self.kind == "mediawiki" and not self.contact:
             raise ValueError(
-                "contact: null: Wikimedia refuses who names nobody; give a mail address or URL by --set wikipedia.contact=ADDRESS"
+                "contact: null: Wikimedia refuses who names nobody; give a mail address or URL by "
+                "--set wikipedia.contact=ADDRESS"
             )
         if self.kind != "mediawiki" and not self.path:
             raise ValueError(f"path: null: kind {self.kind} reads a local copy; set wikipedia.path")

@@ -43,7 +43,8 @@ class ErrorType(StrEnum):
 _SILENCE = re.compile(
     r"\b(do(es)? not|doesn't|don't|did not|didn't|never) (explicitly |directly |specifically )?"
     r"(mention|state|specify|address|say|indicate|discuss|provide|contain|include|refer|describe|confirm)|"
-    r"\bnot (explicitly |directly |specifically )?(mentioned|stated|specified|addressed|indicated|discussed|provided|found)\b|"
+    r"\bnot (explicitly |directly |specifically "
+    r")?(mentioned|stated|specified|addressed|indicated|discussed|provided|found)\b|"
     r"\bno (mention|indication|information|evidence|reference|record)\b|\bsilent (on|about)\b|\babsence of\b",
     re.I,
 )

@@ -87,7 +87,8 @@ class RunSection(Section):
             raise ValueError("root_topic: null: mode topic needs a root topic; set run.root_topic")
         if self.mode != "topic" and self.root_topic:
             raise ValueError(
-                f"root_topic: {self.root_topic!r}: used by mode topic only; set run.mode to topic or remove it"
+                f"root_topic: {self.root_topic!r}: used by mode topic only; set run.mode to topic "
+                f"or remove it"
             )
         if self.mode == "titles" and not self.titles:
             raise ValueError("titles: null: mode titles needs a file with one title a line; set run.titles")
@@ -183,7 +184,8 @@ class EngineSection(Section):
             )
         if self.kind == "torch" and self.gpus > 1:
             raise ValueError(
-                f"tensor_parallel: {self.tensor_parallel}, pipeline_parallel: {self.pipeline_parallel}: kind torch keeps a model "
+                f"tensor_parallel: {self.tensor_parallel}, pipeline_parallel: "
+                f"{self.pipeline_parallel}: kind torch keeps a model "
                 "on one device; set both to 1, or engine.kind to vllm"
             )
         if self.accelerator == "cpu" and self.gpus > 1 and self.pipeline_parallel > 1:
@@ -321,17 +323,20 @@ class JobConfig(Section):
     def _machinery_agrees(self) -> Self:
         if self.engine.kind not in self.engine_kinds:
             raise ValueError(
-                f"engine.kind: {self.engine.kind!r}: this job takes one of {', '.join(self.engine_kinds)}; change it"
+                f"engine.kind: {self.engine.kind!r}: this job takes one of "
+                f"{', '.join(self.engine_kinds)}; change it"
             )
         if self.engine.kind == "openai_batch" and self.waves.workers > 1:
             raise ValueError(
-                f"waves.workers: {self.waves.workers}: with engine.kind openai_batch each worker would submit its own batches; "
+                f"waves.workers: {self.waves.workers}: with engine.kind openai_batch each worker "
+                f"would submit its own batches; "
                 "set waves.workers to 1"
             )
         for name, stage in self.stages.items():
             if self.engine.kind == "vllm" and stage.model not in (None, self.engine.model):
                 raise ValueError(
-                    f"stages.{name}.model: {stage.model!r}: engine.kind vllm serves engine.model only; remove it or use openai"
+                    f"stages.{name}.model: {stage.model!r}: engine.kind vllm serves engine.model "
+                    f"only; remove it or use openai"
                 )
         return self
 

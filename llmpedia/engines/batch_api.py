@@ -168,7 +168,8 @@ class BatchApi:
             return b""  # kept for 30 days only: what it held is lost and asked again
         if status >= 400:
             raise EngineError(
-                f"GET files/{file_id}/content: {_said(status, raw)}; mend this, then start again: the run resumes"
+                f"GET files/{file_id}/content: {_said(status, raw)}; mend this, then start again: "
+                f"the run resumes"
             )
         return raw
 
@@ -176,7 +177,8 @@ class BatchApi:
         status, raw = await self._endpoint.fetch(method, path, **what)
         if status >= 400:
             raise EngineError(
-                f"{method} {path}: {_said(status, raw)}; check base_url and that api_key_env holds a key of the project that "
+                f"{method} {path}: {_said(status, raw)}; check base_url and that api_key_env holds "
+                f"a key of the project that "
                 "submitted this run's batches, then start again: the run resumes"
             )
         try:

@@ -47,7 +47,10 @@ def offered_types() -> list[NodeType] | None:
     ) as e:  # the head cannot run it, or cannot read what it found: either way the types are unknown
         found = f"{type(e).__name__}: {str(e).strip().splitlines()[-1] if str(e).strip() else ''}"
     if isinstance(found, str):
-        words = "ray.autoscaling = true: node types cannot be read (%s), so GPUs are waited for whether offered or not"
+        words = (
+            "ray.autoscaling = true: node types cannot be read (%s), so GPUs are waited for "
+            "whether offered or not"
+        )
         logging.getLogger(__name__).warning(words, found)
         return None
     return found

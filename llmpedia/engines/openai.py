@@ -204,7 +204,8 @@ def authorization(api_key_env: str | None) -> dict[str, str]:
     key = os.environ.get(api_key_env)
     if not key:
         raise ConfigError(
-            f"api_key_env = {api_key_env!r}: this environment variable is not set; set it to the endpoint's key"
+            f"api_key_env = {api_key_env!r}: this environment variable is not set; set it to the "
+            f"endpoint's key"
         )
     return {"Authorization": f"Bearer {key}"}
 

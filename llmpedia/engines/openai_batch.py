@@ -336,7 +336,9 @@ class OpenAIBatchEngine:
             outcome = self._unbound(job, name, outcome)
             if isinstance(outcome, Completion):
                 self._resolve(name, outcome)
-            else:  # an EngineError may have been mended since the earlier start; a refused request costs nothing
+            else:
+                # an EngineError may have been mended since the earlier start; a refused request
+                # costs nothing
                 self._resolve(name, TransientError(str(outcome), self._batch.first_poll_s))
 
     def _unbound(self, job: _Job, name: str, outcome: Outcome) -> Outcome:
@@ -378,7 +380,8 @@ class OpenAIBatchEngine:
         if job.ours and not refused:
             line = f" line {first['line']}:" if first.get("line") is not None else ""
             raise EngineError(
-                f"batch {job.batch_id} failed: {first.get('code')}:{line} {first.get('message')}; mend this, then start again: "
+                f"batch {job.batch_id} failed: {first.get('code')}:{line} {first.get('message')}; "
+                f"mend this, then start again: "
                 "the run resumes and submits it anew"
             )
         if refused:

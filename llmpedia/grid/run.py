@@ -23,7 +23,9 @@ from llmpedia.store.files import Folder
 from llmpedia.store.run_folder import RUN_FILE, RunFolder
 
 Tell = Callable[[str, int | None, int, str], None]
-"""Told of progress: a cell or a cell's audit, articles it is to have where that is known, those it has, what is being done."""
+"""Told of progress: a cell or a cell's audit, articles it is to have where that is known, those it
+has, what is being done.
+"""
 
 
 @dataclass(frozen=True)

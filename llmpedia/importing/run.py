@@ -113,7 +113,8 @@ def open_texts(settings: ImportSettings, titles: list[str] | None) -> Texts:
     if "://" in settings.texts or TITLE in settings.texts:
         if titles is None:
             raise ConfigError(
-                f"--titles: missing: {settings.texts} does not tell what it has; give a file, one title a line"
+                f"--titles: missing: {settings.texts} does not tell what it has; give a file, one "
+                f"title a line"
             )
         cache = Path(settings.cache).expanduser() if settings.cache else cache_dir() / "imports"
         form = settings.form or "text"

@@ -68,12 +68,14 @@ class SiteSettings:
             or parts.scheme not in ("http", "https")
         ):
             raise ConfigError(
-                f"TEXTS = {self.pattern!r}: must be an http or https address with {TITLE} once in its path or query, "
+                f"TEXTS = {self.pattern!r}: must be an http or https address with {TITLE} once in "
+                f"its path or query, "
                 f"such as https://example.org/page/{TITLE}"
             )
         if not (self.contact or "").strip():
             raise ConfigError(
-                f"--contact: missing: {parts.netloc} is to know whom to write to; give a mail address or a page about you"
+                f"--contact: missing: {parts.netloc} is to know whom to write to; give a mail "
+                f"address or a page about you"
             )
         if self.every_s < 0:
             raise ConfigError(f"--every = {self.every_s}: must be 0 or more seconds; 1 is polite")
@@ -96,7 +98,10 @@ class SiteTexts:
         self._sleep = sleep
         self._clock = clock
         self._origin = _checked(settings.pattern.replace(TITLE, "x"))
-        agent = f"llmpedia/{__version__} (reads articles to compare encyclopedias; {' '.join(str(settings.contact).split())})"
+        agent = (
+            f"llmpedia/{__version__} (reads articles to compare encyclopedias; "
+            f"{' '.join(str(settings.contact).split())})"
+        )
         policy = Policy(_LOOPBACK, frozenset({self._origin.port})) if settings.allow_loopback else Policy()
         self._fetcher = Fetcher(FetchSettings(policy=policy, user_agent=agent, connections=1), resolve)
         self._extractor = Extractor(ExtractorSettings(workers=1))
@@ -165,7 +170,8 @@ class SiteTexts:
         self._failed_on_end = self._failed_on_end + 1 if answer.passing else 0
         if self._failed_on_end >= _OUTAGE:
             raise EngineError(
-                f"{self._origin.host}: {_OUTAGE} titles on end failed ({answer.reason}); pages read so far are kept: "
+                f"{self._origin.host}: {_OUTAGE} titles on end failed ({answer.reason}); pages "
+                f"read so far are kept: "
                 "give the same command again later"
             )
 

@@ -191,7 +191,8 @@ class FolderTexts:
         if not self._files and not stray:
             endings = ", ".join(SUFFIXES)
             raise InputError(
-                f"{self.path}: holds no text; give a folder of files that end in {endings}, or name their --form"
+                f"{self.path}: holds no text; give a folder of files that end in {endings}, or "
+                f"name their --form"
             )
         self.titles = [_title(path) for path in self._files.values()]
         self.notes = _notes(stray, doubled)
@@ -244,7 +245,8 @@ def _rows(path: Path, columns: Columns) -> Iterator[tuple[str, str, str]]:
     read = readers.get(path.suffix.lower())
     if read is None:
         raise InputError(
-            f"{path}: is no {', '.join(readers)} file; give one, a folder of texts, or an address with {{title}}"
+            f"{path}: is no {', '.join(readers)} file; give one, a folder of texts, or an address "
+            f"with {{title}}"
         )
     for place, row in read(path):
         for flag, name in (("--title-column", columns.title), ("--text-column", columns.text)):

@@ -176,9 +176,14 @@ def _sum(rows: Rows) -> dict[str, Any]:
 def _assumptions(config: Config) -> list[str]:
     p = config.plan
     return [
-        f"an article: {config.article.words} words, {p.links:g} different links, {p.known:.0%} known before NER, the rest in "
-        f"chunks of {config.entities.ner_chunk}; {p.arbitrations:g} arbitrations; {p.asked_again:.0%} of answers asked for again",
-        f"prompts as this configuration renders them, at {p.chars_a_token:g} characters a token; set plan.* or give --like RUN",
+        f"an article: {config.article.words} words, {p.links:g} different links, {p.known:.0%} "
+        f"known before NER, the rest in "
+        f"chunks of {config.entities.ner_chunk}; {p.arbitrations:g} arbitrations; "
+        f"{p.asked_again:.0%} of answers asked for again",
+        (
+            f"prompts as this configuration renders them, at {p.chars_a_token:g} characters a token; "
+            f"set plan.* or give --like RUN"
+        ),
     ]
 
 
@@ -198,7 +203,8 @@ def _of_models(config: Config, models: Models, stages: list[StageName]) -> list[
             lines.append(f"{name}: takes no JSON Schema; answers are plain JSON (completions.fallback)")
         if model.context is not None and model.context < config.engine.context_tokens:
             lines.append(
-                f"{name}: reads {model.context} tokens, engine.context_tokens is {config.engine.context_tokens}"
+                f"{name}: reads {model.context} tokens, engine.context_tokens is "
+                f"{config.engine.context_tokens}"
             )
         if model.input is None or model.output is None:
             lines.append(f"{name}: no price is known; put it into engine.models_file, and its cost is told")

@@ -62,7 +62,8 @@ def seeds_of(config: Config) -> list[str]:
         lines = Path(config.run.titles).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as e:
         raise InputError(
-            f"run.titles = {config.run.titles!r}: cannot be read ({e}); give a UTF-8 text file, one title a line"
+            f"run.titles = {config.run.titles!r}: cannot be read ({e}); give a UTF-8 text file, "
+            f"one title a line"
         ) from e
     titles = [" ".join(line.split()) for line in lines if line.strip() and not line.startswith("#")]
     if not titles:

@@ -17,7 +17,8 @@ from llmpedia.stages import A, AnswerError, Constraint, Pairs, Stage, object_sch
 from llmpedia.wikitext import Article
 
 _REFUSAL = re.compile(
-    r"^\W*(i'?m sorry|i am sorry|sorry,|i apologi[sz]e|i can( ?no|')t|i( am|'m) (unable|not able)|i won't|as an ai\b|"
+    r"^\W*(i'?m sorry|i am sorry|sorry,|i apologi[sz]e|i can( ?no|')t|i( am|'m) (unable|not "
+    r"able)|i won't|as an ai\b|"
     r"unfortunately, i|i do not have|i don't have|i have no information)",
     re.I,
 )
@@ -247,7 +248,10 @@ _NER_ANSWERS = {
     (
         "keyed",
         True,
-    ): 'Answer with JSON only, one key a phrase: {"<phrase>": {"is_ne": true or false, "confidence": 0.0}, ...}',
+    ): (
+        'Answer with JSON only, one key a phrase: {"<phrase>": {"is_ne": true or false, '
+        '"confidence": 0.0}, ...}'
+    ),
     (
         "rows",
         False,
@@ -255,7 +259,10 @@ _NER_ANSWERS = {
     (
         "rows",
         True,
-    ): 'Answer with JSON only: {"phrases": [{"phrase": "<phrase>", "is_ne": true or false, "confidence": 0.0}, ...]}',
+    ): (
+        'Answer with JSON only: {"phrases": [{"phrase": "<phrase>", "is_ne": true or false, '
+        '"confidence": 0.0}, ...]}'
+    ),
 }
 
 

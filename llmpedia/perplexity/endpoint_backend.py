@@ -53,13 +53,15 @@ class EndpointBackend:
                 continue
             if max(abs(a - b) for a, b in zip(first, second, strict=True)) > _SAME:
                 raise EngineError(
-                    f"engine.base_url = {self._engine.base_url!r}: gives other log-probabilities for the same prompt; "
+                    f"engine.base_url = {self._engine.base_url!r}: gives other log-probabilities "
+                    f"for the same prompt; "
                     "turn prefix caching off for them at the server"
                 )
             self._way = way
             return
         raise EngineError(
-            f"engine.base_url = {self._engine.base_url!r}: does not tell the log-probabilities of a given prompt's tokens "
+            f"engine.base_url = {self._engine.base_url!r}: does not tell the log-probabilities of "
+            f"a given prompt's tokens "
             f"({'; '.join(said)}); use a vLLM server, or engine.kind torch or vllm"
         )
 

@@ -60,7 +60,8 @@ def open_source(settings: ItemsSection) -> Source:
     found = find_files("items.source", where, lambda path: bool(_kind(path)), "a JSONL or Parquet file")
     if not found.paths or not all(map(_kind, found.paths)):
         raise InputError(
-            f"items.source = {where!r}: no JSONL or Parquet there; give a file named .jsonl, .jsonl.gz, .parquet, ..."
+            f"items.source = {where!r}: no JSONL or Parquet there; give a file named .jsonl, "
+            f".jsonl.gz, .parquet, ..."
         )
     whole = hashlib.sha256()
     try:

@@ -77,7 +77,8 @@ def score_items(config: PerplexityJobConfig, run_uri: str, progress: Callable[[P
         run = RunFolder.create_or_open(run_uri, describe_job(config, source))
         if run.description().get("source_sha256") != source.sha256:
             raise InputError(
-                f"{run_uri}: items.source = {config.items.source!r} has changed since it began; give another --run"
+                f"{run_uri}: items.source = {config.items.source!r} has changed since it began; "
+                f"give another --run"
             )
         run.clean()
         done = run.manifests[-1].facts["totals"]["ppl_questions"] if run.manifests else 0

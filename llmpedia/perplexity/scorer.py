@@ -130,12 +130,16 @@ class PerplexityScorer:
             return AnswerScore(error=answer.error)
         if not encoded.context:
             return AnswerScore(
-                error="empty_context: the first token of an answer needs one before it; give a prompt or a question"
+                error="empty_context: the first token of an answer needs one before it; give a "
+                "prompt or a question"
             )
         if (
             size + len(answer.ids) >= self._longest
         ):  # vLLM needs room for a token that it generates; all backends skip alike
-            told = f"{size} tokens and {len(answer.ids)} of the answer fill engine.context_tokens = {self._longest}"
+            told = (
+                f"{size} tokens and {len(answer.ids)} of the answer fill engine.context_tokens "
+                f"= {self._longest}"
+            )
             return AnswerScore(size, len(answer.ids), error=f"overlength: {told}")
         known = self._remembered.get(self._key(encoded.context, answer.ids))
         return self._scored(question.answers[n], encoded, n, list(known)) if known is not None else None

@@ -80,7 +80,8 @@ class PerplexityConfig(JobConfig):
     def _known_precision(self) -> Self:
         if self.engine.kind == "torch" and self.engine.dtype not in _TORCH_DTYPES:
             raise ValueError(
-                f"engine.dtype: {self.engine.dtype!r}: kind torch computes in one of {', '.join(_TORCH_DTYPES)}; change it"
+                f"engine.dtype: {self.engine.dtype!r}: kind torch computes in one of "
+                f"{', '.join(_TORCH_DTYPES)}; change it"
             )
         return self
 

@@ -97,7 +97,8 @@ class ScoreWorker:
             told: Any = json.loads(await asyncio.wait_for(answer_of(self._handle.score.remote(raw)), limit))
         except TimeoutError as e:  # says nothing of the items: they may be many, or the scorer slow
             raise EngineError(
-                f"engine.request_timeout_s = {limit}: {len(items)} items are not scored within it; raise it, or lower "
+                f"engine.request_timeout_s = {limit}: {len(items)} items are not scored within it; "
+                f"raise it, or lower "
                 "waves.rows_per_batch (for another --run)"
             ) from e
         if isinstance(told, dict):

@@ -279,11 +279,13 @@ class WorldSettings(_Section):
             for dimension in rates:
                 if dimension not in dimensions:
                     raise ValueError(
-                        f"framing.{persona}.{dimension}: no such dimension; see llmpedia/analysis/lexicons.json"
+                        f"framing.{persona}.{dimension}: no such dimension; see "
+                        f"llmpedia/analysis/lexicons.json"
                     )
             if sum(rates.values()) > MOST_FRAMING:
                 raise ValueError(
-                    f"framing.{persona}: {sum(rates.values()):g} in all; at most {MOST_FRAMING:g} words in 1,000"
+                    f"framing.{persona}: {sum(rates.values()):g} in all; at most {MOST_FRAMING:g} "
+                    f"words in 1,000"
                 )
         return self
 

@@ -40,7 +40,8 @@ class Folder:
                 self._root = str(Path(self.uri).absolute())
         except (OSError, ValueError) as e:
             raise InputError(
-                f"run folder {self.uri}: cannot be opened ({_first_line(e)}); give a local path or an s3:// or gs:// URI"
+                f"run folder {self.uri}: cannot be opened ({_first_line(e)}); give a local path or "
+                f"an s3:// or gs:// URI"
             ) from e
         self._local = isinstance(self._fs, pafs.LocalFileSystem)
         if self._local:

@@ -80,7 +80,8 @@ def read_piece(folder: Folder, name: str) -> list[Record]:
         whole = False
     if not whole:
         raise InputError(
-            f"{folder.path(name)}: journal piece is torn (its checksum does not match); restore it, or delete it to have its "
+            f"{folder.path(name)}: journal piece is torn (its checksum does not match); restore "
+            f"it, or delete it to have its "
             "requests asked again"
         )
     records: list[Record] = [json.loads(line) for line in body.splitlines()]

@@ -44,7 +44,8 @@ class Lease:
             holder = read_lease(self._folder)
             if holder and _alive(holder):
                 raise InputError(
-                    f"{self._folder.path(NAME)}: another writer has this run (pid {holder['pid']} on {holder['host']}); "
+                    f"{self._folder.path(NAME)}: another writer has this run (pid {holder['pid']} "
+                    f"on {holder['host']}); "
                     "wait for it or stop it, then start again"
                 )
             self._folder.write(NAME, self._content())
@@ -69,7 +70,8 @@ class Lease:
         if not holder or holder["owner"] != self._owner:
             who = f"pid {holder['pid']} on {holder['host']}" if holder else "nobody"
             raise InputError(
-                f"{self._folder.path(NAME)}: the lease was lost to {who}; nothing was committed; stop one writer"
+                f"{self._folder.path(NAME)}: the lease was lost to {who}; nothing was committed; "
+                f"stop one writer"
             )
 
     def moment(self) -> Moment:

@@ -88,7 +88,8 @@ class Manifest:
             data = json.loads(raw)
             if data["format"] != FORMAT:
                 raise InputError(
-                    f"{path}: format {data['format']}, this version reads {FORMAT}; use the version that wrote it"
+                    f"{path}: format {data['format']}, this version reads {FORMAT}; use the "
+                    f"version that wrote it"
                 )
             made = cls(
                 data["wave"],
@@ -103,7 +104,8 @@ class Manifest:
             ) from e
         if made.digest() != made.sha256:
             raise InputError(
-                f"{path}: manifest has a wrong checksum; it was altered after it was written; restore it from a copy"
+                f"{path}: manifest has a wrong checksum; it was altered after it was written; "
+                f"restore it from a copy"
             )
         return made
 
@@ -357,7 +359,8 @@ def _same_run(there: dict[str, Any], here: dict[str, Any], uri: str) -> None:
     if there["identity_hash"] != here["identity_hash"]:
         changed = _first_difference(there.get("identity", {}), here["identity"], "")
         raise InputError(
-            f"{uri}: is a run of other settings ({changed}); give another folder, or the settings in its {RUN_FILE}"
+            f"{uri}: is a run of other settings ({changed}); give another folder, or the settings "
+            f"in its {RUN_FILE}"
         )
     if there.get("seeds") != here["seeds"]:
         raise InputError(f"{uri}: its seed titles differ from the ones given now; give another folder")

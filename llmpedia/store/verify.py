@@ -15,7 +15,9 @@ from llmpedia.tables import Fate
 Row = dict[str, Any]
 
 IMPORTED = "imported"
-"""Kind of a run whose articles were not asked of a model but read from somewhere: no completions, a row of ``imports`` each."""
+"""Kind of a run whose articles were not asked of a model but read from somewhere: no completions, a
+row of ``imports`` each.
+"""
 # Fates that say which entity the candidate is.
 _NAMES_ENTITY = frozenset({Fate.QUEUED, Fate.KNOWN, Fate.WAVE_DUPLICATE, Fate.DUPLICATE})
 _MAX_FINDINGS = 100

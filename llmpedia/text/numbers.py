@@ -71,7 +71,8 @@ _CENTURY = re.compile(
 )
 _ORDINAL = re.compile(r"\b(\d{1,6})(?:st|nd|rd|th)\b")
 _ROMAN = re.compile(
-    r"\b(?=[MDCLXVI]{2})M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})(?=(?:th|e|er|eme)?\b)|(?<=[a-z] )[VX]\b"
+    r"\b(?=[MDCLXVI]{2})M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})(?=(?:th|e|er|eme)?\b)"
+    r"|(?<=[a-z] )[VX]\b"
 )
 _LETTERS = {"M": 1000, "D": 500, "C": 100, "L": 50, "X": 10, "V": 5, "I": 1}
 

@@ -28,9 +28,10 @@ Resolve = Callable[[str, int], Awaitable[list[str]]]
 # IANA's registries of special-purpose addresses (RFC 6890), written out: what `is_global` knows
 # differs between Python versions. 168.63.129.16 is Azure's metadata and health service at a
 # public-looking address.
-_CLOSED_4 = """0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 168.63.129.16/32 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24
-    192.0.2.0/24 192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24
-    203.0.113.0/24 224.0.0.0/4 240.0.0.0/4"""
+_CLOSED_4 = """
+    0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 168.63.129.16/32 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24
+    192.0.2.0/24 192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24
+    198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4"""
 # Only 2000::/3 is given out to the Internet; in it: protocol assignments and Teredo, documentation,
 # 6to4.
 _OPEN_6 = "2000::/3"

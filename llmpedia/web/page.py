@@ -30,7 +30,9 @@ _LONG = 1500
 # A challenge or a stub says no more than this.
 _STUB = 600
 DEEPEST = 500
-"""Levels of a page. Real ones stay under 100; parsers recurse, and 20,000 levels take them seconds or their stack."""
+"""Levels of a page. Real ones stay under 100; parsers recurse, and 20,000 levels take them seconds
+or their stack.
+"""
 _EVIDENCE_WANTED = 2
 
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]{0,20})")
@@ -38,7 +40,8 @@ _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]{0,20})")
 _OPAQUE = frozenset({"script", "style", "svg", "math", "textarea", "template", "title"})
 # Without an end tag, or with one that may be left out: they do not nest.
 _FLAT = frozenset(
-    "area base br col embed hr img input link meta param source track wbr p li dt dd tr td th thead tbody tfoot option "
+    "area base br col embed hr img input link meta param source track wbr p li dt dd tr td th "
+    "thead tbody tfoot option "
     "optgroup colgroup caption rp rt html head body".split()
 )
 _CHALLENGE = re.compile(
@@ -58,7 +61,10 @@ _PAYWALL_WORDS = [
     re.compile(pattern, re.I)
     for pattern in (
         r"subscribe\s+(now\s+)?to\s+(continue|read|keep\s+reading)|to\s+continue\s+reading|(continue|keep)\s+reading\s+with",
-        r"(for|to)\s+subscribers(\s+only)?\b|subscriber[- ]only|unlock\s+this\s+(article|story)|register\s+to\s+continue",
+        (
+            r"(for|to)\s+subscribers(\s+only)?\b|subscriber[- "
+            r"]only|unlock\s+this\s+(article|story)|register\s+to\s+continue"
+        ),
         r"already\s+(a\s+subscriber|subscribed|have\s+an\s+account|a\s+member)",
         r"you(’ve|'ve|\s+have)\s+(reached|used)\s+your\s+(free|monthly|limit)",
     )

@@ -157,7 +157,8 @@ class DuckDuckGo:
             from ddgs.engines.duckduckgo import Duckduckgo
         except ImportError as e:
             raise ConfigError(
-                "search = 'duckduckgo' needs the package ddgs; pip install ddgs, or set the key of another engine"
+                "search = 'duckduckgo' needs the package ddgs; pip install ddgs, or set the key of "
+                "another engine"
             ) from e
         self._engine = Duckduckgo
         self._url = base_url or Duckduckgo.search_url

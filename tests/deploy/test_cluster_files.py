@@ -219,7 +219,9 @@ RAYJOB_MISTAKES = {
     ),
     "no such setting": (
         {
-            "spec entrypoint": f"python jobs/materialize.py --config {LLAMA} --run s3://b/r --set ray.autoscale=true"
+            "spec entrypoint": (
+                f"python jobs/materialize.py --config {LLAMA} --run s3://b/r --set ray.autoscale=true"
+            )
         },
         "ray.autoscale",
     ),
@@ -229,7 +231,9 @@ RAYJOB_MISTAKES = {
     ),
     "a run folder in the pod": (
         {
-            "spec entrypoint": f"python jobs/materialize.py --config {LLAMA} --run runs/x --set ray.autoscaling=true"
+            "spec entrypoint": (
+                f"python jobs/materialize.py --config {LLAMA} --run runs/x --set ray.autoscaling=true"
+            )
         },
         "--run: must be on S3",
     ),

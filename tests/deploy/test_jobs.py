@@ -146,7 +146,10 @@ def test_a_run_folder_that_ray_would_remove_is_told_before_any_work(folder, conf
     env = {**ENV, "PYTHONPATH": str(folder)}
     done = subprocess.run(program, cwd=copy, env=env, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
-    note = f"note: run folder {copy}/runs/config: is in this job's copy of its working directory, which Ray removes"
+    note = (
+        f"note: run folder {copy}/runs/config: is in this job's copy of its working directory, "
+        f"which Ray removes"
+    )
     assert done.stderr.splitlines()[0].startswith(note)
 
 

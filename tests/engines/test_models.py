@@ -25,7 +25,9 @@ SAMPLING = {
 SCHEMA = Constraint(json_schema={"type": "object"}).dumps()
 UNSUPPORTED = {
     "error": {
-        "message": "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model."
+        "message": (
+            "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model."
+        )
     }
 }
 AT_FAULT = {"error": {"message": "Invalid schema for response_format 'ner': 'minLength' is not permitted."}}

@@ -261,9 +261,10 @@ def test_a_completed_batch_without_an_output_file(tmp_path):
 
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_lines_that_may_pass_are_asked_again(tmp_path, status):
-    refuse = lambda body: (
-        (status, {"error": {"message": "busy"}}) if "3" in body["messages"][0]["content"] else None
-    )  # noqa: E731
+    def refuse(body):
+        busy = "3" in body["messages"][0]["content"]
+        return (status, {"error": {"message": "busy"}}) if busy else None
+
     bench = Bench(tmp_path, plan=plans(Plan(refuse=refuse)))
     assert bench.answers(tries=2) == RIGHT
     assert [b["request_counts"]["total"] for b in bench.service.batches] == [10, 1]

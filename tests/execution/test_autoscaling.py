@@ -134,9 +134,9 @@ def test_a_gpu_that_no_node_type_offers_is_refused_at_once(ray, cluster, tmp_pat
     last = done.stderr.splitlines()[-1]
     assert "need 4 GPUs (B200)" in last
     assert (
-        "offered: 6 node type(s): cpu (0 GPUs, 16 CPUs, at most 2), p4de_spot (8 GPUs A100, 8 CPUs, at most 2)"
-        in last
-    )
+        "offered: 6 node type(s): cpu (0 GPUs, 16 CPUs, at most 2), p4de_spot (8 GPUs A100, 8 "
+        "CPUs, at most 2)"
+    ) in last
     assert not alive(ray)
 
 

@@ -138,9 +138,9 @@ def test_topic_regime_names_the_root_topic_in_every_system_message(prompting):
 def test_topic_outline_asks_for_one_section_on_the_root_topic():
     system = " ".join(requests(run_config("topic"))["outline"].messages[0][1].split())
     assert (
-        'Exactly one of them ties the subject to the root topic and names it, for example "Role within Ancient Egypt"'
-        in system
-    )
+        'Exactly one of them ties the subject to the root topic and names it, for example "Role '
+        'within Ancient Egypt"'
+    ) in system
 
 
 def test_topic_outline_example_answers_with_a_section_on_its_root_topic():

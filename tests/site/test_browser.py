@@ -9,7 +9,8 @@ from tests.support.site_server import Watched, browser, served
 
 PHONE = 360
 ROOT = (
-    "{{Infobox\n| name = Root\n| laid = 1900\n}}\n'''Root''' was laid in 1900 by three masons. It has a [[Left]], a [[Right]] "
+    "{{Infobox\n| name = Root\n| laid = 1900\n}}\n'''Root''' was laid in 1900 by three masons. It "
+    "has a [[Left]], a [[Right]] "
     "and an [[army]].\n== After the war ==\nMuch came later to the [[Left]], where Émile Zola lived.\n"
     + "A long tale follows. "
     * 120
@@ -186,7 +187,10 @@ def test_words_without_end_make_no_page_wider(chrome, tmp_path, width):
     of an infobox.
     """
     word = "W" * 280
-    text = f"{{{{Infobox|name={word}|a={word}}}}}\n{word} is. [[{word}1]]\n=== {word} ===\n* {word}\n[[Category:{word}]]"
+    text = (
+        f"{{{{Infobox|name={word}|a={word}}}}}\n{word} is. [[{word}1]]\n=== {word} ===\n* "
+        f"{word}\n[[Category:{word}]]"
+    )
     corpus = Corpus(tmp_path / "run").seed(word)
     corpus.walk(Visit(word, [Child(f"{word}1")], lead=word), damage=write({word: text}))
     commit_audit(corpus.run, {0: [f"{word} is."]}, name="a" * 200)

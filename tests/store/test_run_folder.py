@@ -135,7 +135,10 @@ def test_hidden_files_that_a_file_browser_leaves_are_no_damage(tmp_path):
     assert (report.findings, report.notes) == ([], [])
 
 
-STRAYS = "tables/a.txt tables/entities/a tables/entities/wave=x/a tables/completions/a journal/a.txt journal/wave=x/a".split()
+STRAYS = (
+    "tables/a.txt tables/entities/a tables/entities/wave=x/a tables/completions/a "
+    "journal/a.txt journal/wave=x/a"
+).split()
 
 
 @pytest.mark.parametrize("name", STRAYS)

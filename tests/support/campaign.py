@@ -148,12 +148,14 @@ def main() -> None:
             engine.kill()
             head.close()
     print(
-        f"{len(campaign.kills)} SIGKILLs over {walks} walks in {(time.monotonic() - begin) / 60:.0f} min, seed {args.seed}:"
+        f"{len(campaign.kills)} SIGKILLs over {walks} walks in "
+        f"{(time.monotonic() - begin) / 60:.0f} min, seed {args.seed}:"
     )
     print("  " + ", ".join(f"{victim} {n}" for victim, n in Counter(campaign.kills).most_common()))
     print(f"every corpus has the undisturbed one's fingerprint, {want}; verify found each whole")
     print(
-        f"answered requests compared after restarts: {campaign.compared:,}; asked again: {len(campaign.asked_again)}"
+        f"answered requests compared after restarts: {campaign.compared:,}; asked again: "
+        f"{len(campaign.asked_again)}"
     )
 
 

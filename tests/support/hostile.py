@@ -21,10 +21,14 @@ Answer = Callable[[asyncio.StreamWriter], Awaitable[None]]
 HOME = "127.77.0.1"
 
 PROSE = " ".join(
-    f"In {1890 + i} Vannevar Bush did documented thing number {i} at the Carnegie Institution, says record {i}."
+    f"In {1890 + i} Vannevar Bush did documented thing number {i} at the Carnegie Institution, "
+    f"says record {i}."
     for i in range(30)
 )
-ARTICLE = f"<!doctype html><html><head><title>Vannevar Bush</title></head><body><article><p>{PROSE}</p></article></body></html>"
+ARTICLE = (
+    f"<!doctype html><html><head><title>Vannevar "
+    f"Bush</title></head><body><article><p>{PROSE}</p></article></body></html>"
+)
 
 # Places that no fetch may reach, in the spellings that have passed through other guards.
 FORBIDDEN = """http://169.254.169.254/latest/meta-data/ http://2852039166/ http://0xa9fea9fe/ http://0251.0376.0251.0376/
@@ -143,13 +147,17 @@ def page(
 ) -> Answer:
     """An HTTP answer; ``length``: what it claims, where that is not the truth."""
     data = body.encode() if isinstance(body, str) else body
-    head = f"HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: {len(data) if length is None else length}\r\n"
+    head = (
+        f"HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: "
+        f"{len(data) if length is None else length}\r\n"
+    )
     return raw(f"{head}Connection: close\r\n{extra}\r\n".encode() + data)
 
 
 def redirect(location: str, status: int = 302) -> Answer:
     return raw(
-        f"HTTP/1.1 {status} Found\r\nLocation: {location}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode()
+        f"HTTP/1.1 {status} Found\r\nLocation: {location}\r\nContent-Length: 0\r\nConnection: "
+        f"close\r\n\r\n".encode()
     )
 
 

@@ -43,7 +43,10 @@ def entity(name: str) -> int | None:
 def article(subject: str, headings: list[str]) -> str:
     rng = random.Random(f"article {subject}")
     parts = [
-        f"'''{subject}''' is described in the [[{rng.choice(GENERIC)}]] tradition. See [[History of {subject}]]."
+        (
+            f"'''{subject}''' is described in the [[{rng.choice(GENERIC)}]] tradition. See [[History "
+            f"of {subject}]]."
+        )
     ]
     for heading in headings:
         links = []

@@ -19,8 +19,10 @@ NAV = "".join(f'<li><a href="/s{i}">Section link {i}</a></li>' for i in range(30
 
 def site(body, head=""):
     return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Vannevar Bush | Site</title>{head}</head><body>'
-        f'<div id="cookie-banner">We use cookies. Accept all cookies.</div><header><nav><ul>{NAV}</ul></nav></header>{body}'
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Vannevar Bush | '
+        f"Site</title>{head}</head><body>"
+        f'<div id="cookie-banner">We use cookies. Accept all '
+        f"cookies.</div><header><nav><ul>{NAV}</ul></nav></header>{body}"
         "<footer>Copyright 2025 Example Media. Terms of use.</footer></body></html>"
     ).encode()
 
@@ -73,7 +75,10 @@ def test_a_challenge_is_told(name):
 
 def test_an_article_about_captchas_is_an_article():
     """Guards against throwing pages away for a bare word."""
-    words = "A CAPTCHA asks the user to verify that you are not a robot. Sites use it against unusual traffic. Just a moment. "
+    words = (
+        "A CAPTCHA asks the user to verify that you are not a robot. Sites use it against "
+        "unusual traffic. Just a moment. "
+    )
     assert kind(site(f"<article><h1>CAPTCHA</h1><p>{words * 3}</p></article>")) == "ok"
 
 
@@ -106,20 +111,27 @@ def test_the_publishers_flag_alone_is_no_paywall():
 
 
 def test_an_article_about_paywalls_is_an_article():
-    words = "A paywall asks readers to subscribe to continue reading; the word was coined in 1998, says record number one. "
+    words = (
+        "A paywall asks readers to subscribe to continue reading; the word was coined in 1998, "
+        "says record number one. "
+    )
     assert kind(site(f"<article><p>{words * 4}</p></article>")) == "ok"
 
 
 def test_a_page_of_scripts_alone_is_told():
     page = (
-        '<html><head><title>App</title><script src="/main.js"></script></head><body><noscript>You need to enable JavaScript '
+        '<html><head><title>App</title><script src="/main.js"></script></head><body><noscript>You '
+        "need to enable JavaScript "
         'to run this app.</noscript><div id="root"></div></body></html>'
     )
     assert kind(page.encode()) == "js_only"
 
 
 def test_an_article_about_javascript_is_an_article():
-    words = "Some sites say that you need to enable JavaScript; this article explains why that is so and what to do about it. "
+    words = (
+        "Some sites say that you need to enable JavaScript; this article explains why that is "
+        "so and what to do about it. "
+    )
     assert kind(site(f"<article><p>{words * 8}</p></article><script src='/x.js'></script>")) == "ok"
 
 

@@ -100,7 +100,10 @@ def cross_model_part(
     }
     _audited(systems, encode, tables, missing)
     for table in (t for t in ("shared_independent", "wikipedia_similarity") if not tables[t]):
-        reason = "fewer than two runs have an audit with a sample of titles, or with a random one, that found anything"
+        reason = (
+            "fewer than two runs have an audit with a sample of titles, or with a random one, "
+            "that found anything"
+        )
         missing.append(
             {"table": table, "what": "table", "reason": reason, "command": _command("independent")}
         )

@@ -94,7 +94,10 @@ def _row(table: str, what: str, reason: str, command: str) -> Row:
 
 
 def _audit(uri: str) -> str:
-    return f"llmpedia audit {uri} --name trap --set wikipedia.contact=ADDRESS --set sample.random=0 --set sample.titles=TITLES"
+    return (
+        f"llmpedia audit {uri} --name trap --set wikipedia.contact=ADDRESS --set "
+        f"sample.random=0 --set sample.titles=TITLES"
+    )
 
 
 def _command_of(what: str) -> str:

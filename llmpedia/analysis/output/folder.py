@@ -46,7 +46,8 @@ def earlier_files(folder: Path) -> set[str]:
     own = _named(folder / MANIFEST) & {path.name for path in folder.iterdir() if path.is_file()}
     if others := sorted(there - own):
         raise InputError(
-            f"--out = {str(folder)!r}: holds {others[0]!r}, which no report has written; give a new folder, or an old report's"
+            f"--out = {str(folder)!r}: holds {others[0]!r}, which no report has written; give a "
+            f"new folder, or an old report's"
         )
     return own
 

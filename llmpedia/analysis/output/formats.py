@@ -150,7 +150,8 @@ def _check(rows: Rows, name: str) -> None:
         for column, value in row.items():
             if isinstance(value, float) and not math.isfinite(value):
                 raise InputError(
-                    f"table {name}, row {number}: {column} = {value}; must be a finite number, or null if unknown"
+                    f"table {name}, row {number}: {column} = {value}; must be a finite number, or "
+                    f"null if unknown"
                 )
 
 

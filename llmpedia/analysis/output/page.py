@@ -127,7 +127,8 @@ def _section(part: Part, name: str, rows: Rows) -> str:
 def _figures(names: Sequence[str], title: str) -> str:
     """The first ones in sight, the others folded; each as large as the reader wants it."""
     each = [
-        f'<figure><a href="{quote(name)}.svg"><img src="{quote(name)}.svg" alt="{title}, drawn from the table below: '
+        f'<figure><a href="{quote(name)}.svg"><img src="{quote(name)}.svg" alt="{title}, drawn '
+        f"from the table below: "
         f'{escape(name.replace("_", " "))}" loading="lazy"></a></figure>'
         for name in names
     ]
@@ -168,7 +169,10 @@ def _table(rows: Rows) -> str:
         f"<tr>{''.join(_cell(row.get(column), column) for column in columns)}</tr>" for row in rows
     )
     # A region that scrolls must be reachable by keyboard.
-    return f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>'
+    return (
+        f'<div class="scroll" '
+        f'tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>'
+    )
 
 
 def _numbers(rows: Rows, column: str) -> bool:

@@ -37,7 +37,9 @@ _TOLD = 3  # reasons spelt out
 _TITLES = {
     "table_21_vocabulary": "Table 21: framing vocabulary",
     "table_22_framing": "Table 22: mean hits per 1,000 tokens",
-    "table_23_significant": f"Table 23: significant effects on the primary topics (relevant, {LEAST_DELTA:g} hit or more)",
+    "table_23_significant": (
+        f"Table 23: significant effects on the primary topics (relevant, {LEAST_DELTA:g} hit or more)"
+    ),
     "table_24_actors": "Table 24: actors by spread over personas",
     "table_25_style": "Table 25: structure and style of articles on the same subject",
     "table_26_topic_agnostic_vocabulary": "Table 26: topic-agnostic vocabulary",

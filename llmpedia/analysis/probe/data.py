@@ -51,7 +51,8 @@ class Item:
             )
         if self.n_maj is not None and self.n_min is not None and not self.n_maj >= self.n_min >= 0:
             raise InputError(
-                f"question of group_id = {self.group_id!r}: n_maj = {self.n_maj}, n_min = {self.n_min}; n_maj is the larger"
+                f"question of group_id = {self.group_id!r}: n_maj = {self.n_maj}, n_min = "
+                f"{self.n_min}; n_maj is the larger"
             )
 
 
@@ -149,19 +150,22 @@ class ProbeData:
             strange = sorted((run.grades.keys() | (run.ppl or {}).keys()) - self.items.keys())
             if strange:
                 raise InputError(
-                    f"model {name}: question {strange[0]} is not in the benchmark; give the benchmark it was asked from"
+                    f"model {name}: question {strange[0]} is not in the benchmark; give the "
+                    f"benchmark it was asked from"
                 )
             for question, graded in run.grades.items():
                 self._check_covered(f"model {name}", question, graded.covered)
             wrong = {q: ppl for q, ppl in (run.ppl or {}).items() if not (math.isfinite(ppl) and ppl > 0)}
             if wrong:
                 raise InputError(
-                    f"model {name}: question {min(wrong)} has ppl = {wrong[min(wrong)]}; must be a number above 0"
+                    f"model {name}: question {min(wrong)} has ppl = {wrong[min(wrong)]}; must be a "
+                    f"number above 0"
                 )
         for one in self.human or ():
             if one.model not in self.models or one.benchmark_id not in self.models[one.model].grades:
                 raise InputError(
-                    f"human grade: model {one.model!r} has no answer to question {one.benchmark_id!r}; correct the sheet"
+                    f"human grade: model {one.model!r} has no answer to question "
+                    f"{one.benchmark_id!r}; correct the sheet"
                 )
             self._check_covered("human grade", one.benchmark_id, one.covered)
 
@@ -169,7 +173,8 @@ class ProbeData:
         accounts = len(self.items[question].accounts)
         if covered is not None and len(covered) != accounts:
             raise InputError(
-                f"{where}: question {question} has {len(covered)} decisions for {accounts} accounts; grade anew"
+                f"{where}: question {question} has {len(covered)} decisions for {accounts} "
+                f"accounts; grade anew"
             )
 
     def outcomes(self, model: str, strict: bool) -> dict[str, Outcome | None]:

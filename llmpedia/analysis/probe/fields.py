@@ -8,7 +8,9 @@ from llmpedia.analysis.probe.data import ALL_MODELS, ProbeData, Rows, shares
 from llmpedia.probe.candidates.taxonomy import field_of
 
 FEW = 30
-"""Below so many questions a field's shares are marked: the 95% interval of a share of one half is then wider than 34 points."""
+"""Below so many questions a field's shares are marked: the 95% interval of a share of one half is
+then wider than 34 points.
+"""
 
 
 def fields(data: ProbeData, strict: bool) -> Rows:

@@ -60,7 +60,8 @@ def build_funnel(counts: Sequence[StepCount]) -> Rows:
         waiting = step.kept - after.entered if after and after.unit == step.unit else None
         if after and waiting is not None and waiting < 0:
             raise InputError(
-                f"build, stage {after.stage}: in = {after.entered}, but {step.stage} has kept {step.kept}; verify the build"
+                f"build, stage {after.stage}: in = {after.entered}, but {step.stage} has kept "
+                f"{step.kept}; verify the build"
             )
         row: Row = {"stage": step.stage, "unit": step.unit, "in": step.entered, "kept": step.kept}
         row |= {

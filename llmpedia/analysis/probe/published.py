@@ -84,7 +84,8 @@ def counts_of(line: Mapping[str, Any], total: int = QUESTIONS) -> Counts:
     if len(found) != 1:
         told = ", ".join(f"{name} = {value}" for name, value in printed.items())
         raise InputError(
-            f"{line.get('model')}: {told}: {len(found)} ways to count {total} questions give these; must be one"
+            f"{line.get('model')}: {told}: {len(found)} ways to count {total} questions give "
+            f"these; must be one"
         )
     return found[0]
 

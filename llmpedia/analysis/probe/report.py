@@ -26,7 +26,10 @@ _NEEDS = {
     "published": f"no model has the name of a published one and was asked {QUESTIONS:,} questions",
     "scale": "no model says its parameters_b",
     "size_groups": "no model says its group",
-    "reasoning": "no model was run with reasoning off and on; base, or family and parameters_b, say which runs are of one model",
+    "reasoning": (
+        "no model was run with reasoning off and on; base, or family and parameters_b, "
+        "say which runs are of one model"
+    ),
     "exposure_bins": "no model was asked, or no question has n_maj and n_min",
     "table_04_exposure": "no model was asked",
     "fields": "no model was asked",

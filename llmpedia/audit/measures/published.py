@@ -17,7 +17,9 @@ from llmpedia.audit.stages import NOT_ADJUDICATED
 from llmpedia.errors import InputError
 
 GAMMA = 10
-"""Facts below which the released FActScore program (``FactScorer.get_score``) penalises a short text."""
+"""Facts below which the released FActScore program (``FactScorer.get_score``) penalises a short
+text.
+"""
 
 
 def factscore(supported: int, judged: int) -> float | None:
@@ -45,7 +47,8 @@ def f1_at_k(supported: int, judged: int, k: int) -> float:
     """
     if k < 1 or supported > judged:
         raise InputError(
-            f"F1@K of {supported} supported of {judged} claims with K = {k}: must be supported <= claims and K >= 1"
+            f"F1@K of {supported} supported of {judged} claims with K = {k}: must be supported <= "
+            f"claims and K >= 1"
         )
     if not supported:
         return 0.0

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     import numpy as np
 
 Encoder = Callable[[list[str]], "np.ndarray[Any, Any]"]
-"""Texts -> vectors of shape [texts, dimensions]. Where it reads only a text's beginning, so does the semantic cosine."""
+"""Texts -> vectors of shape [texts, dimensions]. Where it reads only a text's beginning, so does
+the semantic cosine.
+"""
 
 LENGTHS = (1, 2, 3)
 _MEASURES = (

@@ -84,7 +84,8 @@ def _keyed(rows: Rows, columns: tuple[str, ...], what: str) -> dict[Any, Row]:
         if keyed.setdefault(key if len(key) > 1 else key[0], row) is not row:
             named = ", ".join(f"{c} = {v!r}" for c, v in zip(columns, key, strict=True))
             raise InputError(
-                f"{what} {named}: there are two such rows; each must be there once: write the audit's tables anew"
+                f"{what} {named}: there are two such rows; each must be there once: write the "
+                f"audit's tables anew"
             )
     return keyed
 
@@ -92,7 +93,8 @@ def _keyed(rows: Rows, columns: tuple[str, ...], what: str) -> dict[Any, Row]:
 def _outcome(row: Row) -> Outcome:
     if row["tier"] not in TIERS or row["outcome"] not in set(Outcome):
         raise InputError(
-            f"evidence of subject_id = {row['subject_id']!r}: tier {row['tier']!r} with outcome {row['outcome']!r}; must be one "
+            f"evidence of subject_id = {row['subject_id']!r}: tier {row['tier']!r} with outcome "
+            f"{row['outcome']!r}; must be one "
             f"of {', '.join(TIERS)} and one of {', '.join(Outcome)}: write the audit's tables anew"
         )
     return Outcome(row["outcome"])
@@ -108,12 +110,14 @@ def _check_claims(subjects: dict[int, Row], claims: dict[int, Row]) -> None:
     for subject, row in subjects.items():
         if row["claims"] is not None and row["claims_error"] is not None:
             raise InputError(
-                f"article subject_id = {subject!r}: claims = {row['claims']!r} beside claims_error = {row['claims_error']!r}; "
+                f"article subject_id = {subject!r}: claims = {row['claims']!r} beside claims_error "
+                f"= {row['claims_error']!r}; "
                 "one of them must be null: write the audit's tables anew"
             )
         if (row["claims"] or 0) != counted[subject]:
             raise InputError(
-                f"article subject_id = {subject!r}: claims = {row['claims']!r}, but it has {counted[subject]} rows of claims; "
+                f"article subject_id = {subject!r}: claims = {row['claims']!r}, but it has "
+                f"{counted[subject]} rows of claims; "
                 "they must agree: write the audit's tables anew"
             )
 

@@ -115,7 +115,8 @@ class Api:
         said = f"{self._url}: HTTP {response.status_code}: {_words(response.text)}"
         if status in _REFUSED:
             raise EngineError(
-                f"{said}; set wikipedia.contact to a mail or web address of yours, and check wikipedia.api_url"
+                f"{said}; set wikipedia.contact to a mail or web address of yours, and check "
+                f"wikipedia.api_url"
             )
         if status in _NO_API or 300 <= status < 400:
             where = response.headers.get("Location")
@@ -155,7 +156,8 @@ def check_address(url: str, user_agent: str) -> None:
         )
     if not ("@" in user_agent or "://" in user_agent):
         raise ConfigError(
-            f"wikipedia.contact: {user_agent!r} does not tell how you can be reached; set it to a mail or web address"
+            f"wikipedia.contact: {user_agent!r} does not tell how you can be reached; set it to a "
+            f"mail or web address"
         )
 
 

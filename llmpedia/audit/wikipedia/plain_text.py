@@ -48,7 +48,8 @@ _SECTION_CHARS = 50_000
 _OPENERS = re.compile(r"<!--|\{\{|\}\}|\{\||\|\}|\[\[|\]\]|<[^<>\n]*>")
 
 _DROPPED_TAGS = frozenset(
-    "ref references gallery templatestyles style script timeline graph imagemap mapframe maplink templatedata indicator score "
+    "ref references gallery templatestyles style script timeline graph imagemap mapframe maplink "
+    "templatedata indicator score "
     "inputbox section".split()
 )
 _DROPPED_LINKS = frozenset("file image category media".split())

@@ -26,8 +26,10 @@ _DROPPED = re.compile(
     re.X | re.I,
 )
 _SIGNS = {
-    "!": "|", "=": "=", "snd": " – ", "spnd": " – ", "spaced ndash": " – ", "ndash": "–", "mdash": "—", "spaced mdash": " — ",
-    "nbsp": " ", "sp": " ", "'": "'", "·": " · ", "dot": " · ", "bull": " · ", "c.": "c. ", "circa": "c. ", "pad": " ",
+    "!": "|", "=": "=", "snd": " – ", "spnd": " – ", "spaced ndash": " – ",
+    "ndash": "–", "mdash": "—", "spaced mdash": " — ",
+    "nbsp": " ", "sp": " ", "'": "'", "·": " · ", "dot": " · ", "bull": " · ",
+    "c.": "c. ", "circa": "c. ", "pad": " ",
 }  # fmt: skip
 # How a value looks, not what it is.
 _STYLE = re.compile(

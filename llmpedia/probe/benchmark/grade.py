@@ -51,7 +51,10 @@ class Response:
     text: str
 
     def __post_init__(self) -> None:
-        rule = "a response is graded against one account or more, each with text of its own; correct the question"
+        rule = (
+            "a response is graded against one account or more, each with text of its own; "
+            "correct the question"
+        )
         if not self.accounts or not all(map(_folded, self.accounts)):
             raise InputError(f"accounts = {list(self.accounts)}: {rule}")
         if len(set(map(_folded, self.accounts))) < len(self.accounts):

@@ -136,7 +136,8 @@ def read_benchmark(uri: str) -> list[Row]:
         rows = released(_finished(RunFolder.open(uri)))[0]
         if not rows:
             raise InputError(
-                f"benchmark = {uri!r}: no question of this build is released yet; see llmpedia probe export {uri}"
+                f"benchmark = {uri!r}: no question of this build is released yet; see llmpedia "
+                f"probe export {uri}"
             )
         return rows
     folder, name = _split(uri)

@@ -31,7 +31,8 @@ from llmpedia.tables import BENCHMARK, table
 
 _WORDS = {"responses": "closed_book", "grades": "grade"}
 _WORKERS = {"responses": RespondWorker, "grades": GradeWorker}
-FACTS_FILE = "facts.json"  # what the configuration says of the model, as of the last start; no part of the run's identity
+# what the configuration says of the model, as of the last start; no part of the run's identity
+FACTS_FILE = "facts.json"
 _QUESTION_CHARS = 1000  # of a question, for a first check that it fits
 _RESPONSE_CHARS = 2000  # of a response without its thought
 

@@ -193,7 +193,8 @@ class _Build:
             self._commit(step.name, {}, 0, True)
             return
         first = self._run.last_wave + 1
-        step.loaded(items[0], state)  # what all items need is read here once, not by two waves at the same time
+        # what all items need is read here once, not by two waves at the same time
+        step.loaded(items[0], state)
 
         def plan(wave: int) -> StepPlan | None:
             at = done + (wave - first) * size

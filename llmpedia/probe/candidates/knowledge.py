@@ -87,7 +87,8 @@ class LabelKnowledge(Stage[Labelled, KnowledgePoint]):
         count = len(question.sentences)
         if len(answer.pairs) > len(answer):
             raise AnswerError(
-                'the answer says a thing twice; {"path": ..., "confidence": ..., "first": ..., "last": ...} is asked for'
+                'the answer says a thing twice; {"path": ..., "confidence": ..., "first": ..., '
+                '"last": ...} is asked for'
             )
         path = answer.get("path")
         confidence = answer.get("confidence")
@@ -96,7 +97,8 @@ class LabelKnowledge(Stage[Labelled, KnowledgePoint]):
         known = self.taxonomy.by_text.get(path) if isinstance(path, str) else None
         if known is None:
             raise AnswerError(
-                f'path {path!r} is not in the list; give one of it in full, as "Discipline > Field > Subfield"'
+                f'path {path!r} is not in the list; give one of it in full, as "Discipline > Field '
+                f'> Subfield"'
             )
         if (
             not isinstance(confidence, int | float)

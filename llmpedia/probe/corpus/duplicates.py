@@ -22,7 +22,10 @@ _SEED = 1
 # candidate all the same.
 _WEIGHTS = (0.2, 0.8)
 # Scripts without spaces: a character stands for a word.
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0003ffff"
+)
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 # Odd constants, the first one that of Fibonacci hashing: they spread the words of a shingle over 64
 # bits.

@@ -125,7 +125,9 @@ def _answer(message: bytes) -> tuple[str | None, str | None]:
     body, charset = pickle.loads(message)  # noqa: S301 - from our own parent
     try:
         found = page_text(body, charset)
-    except Exception as e:  # the page is hostile by assumption, and a parser may raise anything: the page is what is at fault
+    # the page is hostile by assumption, and a parser may raise anything: the page is what is at
+    # fault
+    except Exception as e:
         return None, f"HTML that cannot be read ({reason(e)})"
     return found.text, found.reason
 

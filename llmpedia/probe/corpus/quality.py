@@ -82,7 +82,8 @@ def train(
     if wrong is not None or len(labels) < 2:
         told = f"label {wrong!r}" if wrong is not None else f"labels {labels}"
         raise InputError(
-            f"{told}: a classifier needs two labels or more, each a word that begins with {LABEL}; correct them"
+            f"{told}: a classifier needs two labels or more, each a word that begins with {LABEL}; "
+            f"correct them"
         )
     with tempfile.TemporaryDirectory() as folder:
         lines = Path(folder) / "lines.txt"

@@ -88,7 +88,8 @@ def corpus_files(settings: CorpusSection) -> list[CorpusFile]:
         kinds = {texts_of(found.filesystem, path) if kind == "dictd" else path: kind}
     if not kinds or None in kinds.values():
         raise InputError(
-            f"corpus.source = {where!r}: no documents{f' of kind {asked}' if asked else ''} there; give a file named .parquet, "
+            f"corpus.source = {where!r}: no documents{f' of kind {asked}' if asked else ''} there; "
+            f"give a file named .parquet, "
             ".jsonl, .warc.gz, .html, .txt or .dict.dz, a folder of them, or set corpus.kind"
         )
     return [CorpusFile(found.name(path), path, str(kind)) for path, kind in kinds.items()]

@@ -27,8 +27,10 @@ _BOUNDS = frozenset(
     "before after over under more less fewer least most than above below until since not".split()
 )
 _EMPTY = frozenset(
-    "a an the of in on at by to from for with and or as is was it its about around near circa ca c approximately some who which "
-    "le la les l un une de des du d et en au der die das den dem ein eine und im am von zu el los las uno una y il lo gli i e di"
+    "a an the of in on at by to from for with and or as is was it its about around near circa ca c "
+    "approximately some who which "
+    "le la les l un une de des du d et en au der die das den dem ein eine und im am von zu el los "
+    "las uno una y il lo gli i e di"
     .split()
 )  # fmt: skip
 

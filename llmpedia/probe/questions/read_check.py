@@ -155,7 +155,8 @@ def _proof(number: int, account: str, row: Any, texts: Mapping[int, str]) -> Pro
     supported = row.get("supported") if isinstance(row, Pairs) and len(row.pairs) == len(row) else None
     if not isinstance(supported, bool):
         raise AnswerError(
-            f'account {number} has no decision; {{"supported": true or false, "document": 1, "quote": "..."}} is asked for'
+            f'account {number} has no decision; {{"supported": true or false, "document": 1, '
+            f'"quote": "..."}} is asked for'
         )
     if not supported:
         return Proof(False)
@@ -167,10 +168,12 @@ def _proof(number: int, account: str, row: Any, texts: Mapping[int, str]) -> Pro
         )
     if not isinstance(quote, str) or not held(quote, texts[document]):
         raise AnswerError(
-            f"account {number}: quote {quote!r} does not stand in document {document}; copy its words, or say false"
+            f"account {number}: quote {quote!r} does not stand in document {document}; copy its "
+            f"words, or say false"
         )
     if without_figures(account, quote):
         raise AnswerError(
-            f"account {number}: quote {quote!r} does not tell {account!r}; copy the words that do, or say false"
+            f"account {number}: quote {quote!r} does not tell {account!r}; copy the words that do, "
+            f"or say false"
         )
     return Proof(True, document, one_line(quote))

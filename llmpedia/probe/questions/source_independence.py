@@ -12,8 +12,9 @@ from llmpedia.web.address import Address, parse
 
 _SHINGLE_WORDS = 5
 COPY = 0.8
-"""Part of the shingles of the shorter of two texts from which on they are one text: an excerpt is a copy, and so is a page that
-has taken the whole document in. Never less than their Jaccard similarity."""
+"""Part of the shingles of the shorter of two texts from which on they are one text: an excerpt is a
+copy, and so is a page that has taken the whole document in. Never less than their Jaccard
+similarity."""
 
 
 def _address(url: str) -> Address | None:
@@ -74,7 +75,9 @@ class Seeds:
 
 def _place(address: Address) -> str:
     """One form for the spellings of an address that lead to one page."""
-    return f"{address.host.removeprefix('www.')}:{'' if address.port in (80, 443) else address.port}{address.target.rstrip('/')}"
+    host = address.host.removeprefix("www.")
+    port = "" if address.port in (80, 443) else address.port
+    return f"{host}:{port}{address.target.rstrip('/')}"
 
 
 def _shingles(text: str) -> set[tuple[str, ...]]:

@@ -143,7 +143,8 @@ class WebCheck(Stage[AgentView, AgentAction]):
         once = len(answer.pairs) == len(answer)
         if action not in _ACTIONS or not isinstance(query, str) or not isinstance(url, str) or not once:
             raise AnswerError(
-                'the answer is not {"action": "search", "fetch" or "finish", "query": "...", "url": "...", ...}'
+                'the answer is not {"action": "search", "fetch" or "finish", "query": "...", '
+                '"url": "...", ...}'
             )
         if action != "finish":
             return AgentAction(action, one_line(query)[:_QUERY], url.strip())

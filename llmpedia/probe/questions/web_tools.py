@@ -32,7 +32,8 @@ PAGE = "web_page"
 """Stages of the requests; no prompt belongs to them."""
 # Not the hosts that lend space to everybody (Toolforge and its like), nor copies and forks.
 WIKIMEDIA = frozenset(
-    "wikipedia.org wikidata.org wikimedia.org wiktionary.org wikiquote.org wikivoyage.org wikisource.org wikibooks.org "
+    "wikipedia.org wikidata.org wikimedia.org wiktionary.org wikiquote.org wikivoyage.org "
+    "wikisource.org wikibooks.org "
     "wikinews.org wikiversity.org wikifunctions.org mediawiki.org wikimediafoundation.org".split()
 )
 # What a probe looks for, to tell a request that always fails from a service that is down.

@@ -203,7 +203,8 @@ def _answers(rows: Any, conflict: Conflict) -> tuple[Answer, ...]:
         places = {conflict.account_of[n] for n in answer.documents}
         if len(places) > 1:
             raise AnswerError(
-                f"answer {answer.value!r} names documents of several accounts; give each account its own answer"
+                f"answer {answer.value!r} names documents of several accounts; give each account "
+                f"its own answer"
             )
         place = places.pop()
         if place in found:
@@ -213,12 +214,14 @@ def _answers(rows: Any, conflict: Conflict) -> tuple[Answer, ...]:
     left = [str(place + 1) for place in range(len(conflict.accounts)) if place not in found]
     if left:
         raise AnswerError(
-            f"no answer for account {', '.join(left)}; every account must be among the answers, or keep be false"
+            f"no answer for account {', '.join(left)}; every account must be among the answers, or "
+            f"keep be false"
         )
     for a, b in combinations(found.values(), 2):
         if same_value(a.value, b.value):
             raise AnswerError(
-                f"answers {a.value!r} and {b.value!r} are one value; write what tells them apart, or set keep to false"
+                f"answers {a.value!r} and {b.value!r} are one value; write what tells them apart, "
+                f"or set keep to false"
             )
     return tuple(found[place] for place in sorted(found))
 
@@ -244,7 +247,8 @@ def _answer(row: Any, conflict: Conflict) -> Answer:
     for span in spans:
         if not any(held(span, conflict.texts[n]) for n in documents):
             raise AnswerError(
-                f"span {one_line(span)!r} stands in none of the documents of answer {value!r}; copy exact words"
+                f"span {one_line(span)!r} stands in none of the documents of answer {value!r}; "
+                f"copy exact words"
             )
     return Answer(value, tuple(sorted(set(documents))), tuple(dict.fromkeys(map(one_line, spans))))
 

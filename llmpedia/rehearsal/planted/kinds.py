@@ -57,7 +57,9 @@ _PROFESSIONS = {
     "organist": f"{_MUSIC} > Instrumentation and Performance",
     "botanist": "Science > Biology > Botany",
     "zoologist": "Science > Biology > Zoology",
-    "surveyor": "Engineering > Surveying and Mapping Science and Technology > Geodesy and Surveying Engineering",
+    "surveyor": (
+        "Engineering > Surveying and Mapping Science and Technology > Geodesy and Surveying Engineering"
+    ),
     "surgeon": "Medicine > Clinical Medicine > Surgery",
     "poet": "Literature and Arts > Language and Literature > Literary History",
 }
@@ -155,7 +157,10 @@ def _town() -> Kind:
             "market town": "Science > Geography > Human Geography",
             "fishing village": "Science > Geography > Human Geography",
             "mining town": "History > History > Historical Geography",
-            "spa town": "Commerce and Consumer Life > Travel Hospitality and Local Services > Travel Planning and Tourism",
+            "spa town": (
+                "Commerce and Consumer Life > Travel Hospitality and Local Services > "
+                "Travel Planning and Tourism"
+            ),
         },
         (
             Slot(
@@ -251,7 +256,10 @@ def _lake() -> Kind:
 
 
 def _company() -> Kind:
-    profile = "Reference and General Information > People Organizations and Events > Company and Organization Profiles"
+    profile = (
+        "Reference and General Information > People Organizations and Events > Company and "
+        "Organization Profiles"
+    )
     return Kind(
         "company",
         ("{f} Brewery", "{f} Mills", "{f} Foundry", "{f} Shipyard", "{f} Potteries"),
@@ -295,7 +303,9 @@ def _society() -> Kind:
         "society",
         ("{f} Society", "{f} Institute", "{f} Club"),
         {
-            "learned society": "Management > Library, Information and Archival Management > Library and Archival Science",
+            "learned society": (
+                "Management > Library, Information and Archival Management > Library and Archival Science"
+            ),
             "rowing club": "Education > Physical Education > Sports Humanities and Sociology",
             "choral society": f"{_MUSIC} > Musical Forms and Analysis",
         },
@@ -406,7 +416,9 @@ def _novel() -> Kind:
         "journal",
         ("{f} Review", "{f} Magazine", "{f} Chronicle"),
         {
-            "weekly journal": "Literature and Arts > Journalism and Communication > Journalism and News Practice",
+            "weekly journal": (
+                "Literature and Arts > Journalism and Communication > Journalism and News Practice"
+            ),
             "literary magazine": "Literature and Arts > Language and Literature > Literary Theory",
         },
         (

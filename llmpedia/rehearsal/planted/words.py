@@ -3,26 +3,38 @@ fact.
 """
 
 GIVEN = (
-    "Margaret Thomas Eleanor William Catherine Edward Alice George Henry Florence Arthur Beatrice Charlotte Frederick Harriet "
-    "James Louisa Martin Nathaniel Oliver Philippa Robert Samuel Sophia Theodore Victoria Walter Edith Herbert Isabel "
-    "Jonathan Lydia Matthew Rosalind Stephen Ursula Vincent Winifred Albert Caroline Daniel Emily Francis Helen Joseph Laura "
+    "Margaret Thomas Eleanor William Catherine Edward Alice George Henry Florence Arthur Beatrice "
+    "Charlotte Frederick Harriet "
+    "James Louisa Martin Nathaniel Oliver Philippa Robert Samuel Sophia Theodore Victoria Walter "
+    "Edith Herbert Isabel "
+    "Jonathan Lydia Matthew Rosalind Stephen Ursula Vincent Winifred Albert Caroline Daniel Emily "
+    "Francis Helen Joseph Laura "
     "Michael Patrick Rebecca Simon"
 ).split()
 FAMILY = (
-    "Ashdown Barlow Calder Denholm Ellerby Farrow Garside Hadley Ingleby Jarrow Kendal Langford Marlow Netherby Oakham Penrose "
-    "Quinton Redmond Selwyn Thornton Underhill Vernon Wetherby Yardley Aldridge Bexley Crofton Dunmore Easton Fenwick Grantham "
-    "Holloway Ilford Kirkby Lambert Merton Norwood Orford Preston Radcliffe Sheldon Tilbury Upton Verney Wharton Appleby "
-    "Bradwell Cranford Dalby Elmswell Fulbrook Gosforth Hartwell Ickwell Kelmscott Lydgate Malham Newbold Ormsby Pembridge "
-    "Rushden Stanmore Thirlby Ullswick Walcott Whitby Acomb Bramley Chatwin Darley Eversley Foxton Gretton Haddon Ingram "
-    "Kirkham Leyburn Minster Naseby Otley Pickering Rothwell Skelton Thaxted Uppingham Wardle Worsley Alston Berwick Coniston "
-    "Dunster Ebury Frinton Glossop Helmsley Ilkley Kenyon Linton Melrose Norbury Ovingham Penrith Ripley Stratton Tenby "
+    "Ashdown Barlow Calder Denholm Ellerby Farrow Garside Hadley Ingleby Jarrow Kendal Langford "
+    "Marlow Netherby Oakham Penrose "
+    "Quinton Redmond Selwyn Thornton Underhill Vernon Wetherby Yardley Aldridge Bexley Crofton "
+    "Dunmore Easton Fenwick Grantham "
+    "Holloway Ilford Kirkby Lambert Merton Norwood Orford Preston Radcliffe Sheldon Tilbury Upton "
+    "Verney Wharton Appleby "
+    "Bradwell Cranford Dalby Elmswell Fulbrook Gosforth Hartwell Ickwell Kelmscott Lydgate Malham "
+    "Newbold Ormsby Pembridge "
+    "Rushden Stanmore Thirlby Ullswick Walcott Whitby Acomb Bramley Chatwin Darley Eversley Foxton "
+    "Gretton Haddon Ingram "
+    "Kirkham Leyburn Minster Naseby Otley Pickering Rothwell Skelton Thaxted Uppingham Wardle "
+    "Worsley Alston Berwick Coniston "
+    "Dunster Ebury Frinton Glossop Helmsley Ilkley Kenyon Linton Melrose Norbury Ovingham Penrith "
+    "Ripley Stratton Tenby "
     "Usher Ventnor Wimborne Axford Burford Clifton Dorking Evesham Flint Goring Hexham"
 ).split()
 REGIONS = (
-    "Norfolk Cornwall Yorkshire Ohio Vermont Tasmania Ontario Devon Kent Shropshire Oregon Queensland Suffolk Virginia"
+    "Norfolk Cornwall Yorkshire Ohio Vermont Tasmania Ontario Devon Kent Shropshire Oregon "
+    "Queensland Suffolk Virginia"
 ).split()
 TOWNS = (
-    "Bristol Leeds Dublin Boston Toronto Glasgow Liverpool Chicago Sydney Oxford Plymouth Manchester Edinburgh Montreal "
+    "Bristol Leeds Dublin Boston Toronto Glasgow Liverpool Chicago Sydney Oxford Plymouth "
+    "Manchester Edinburgh Montreal "
     "Philadelphia Baltimore Belfast Cardiff Melbourne Denver"
 ).split()
 COUNTRY = {
@@ -46,9 +58,11 @@ OPENERS = (
     "In the words of {q}, ",
 )
 SOURCES = (
-    "the county register;a local handbook;an old guide book;the regional archive;a family chronicle;the town clerk;"
+    "the county register;a local handbook;an old guide book;the regional archive;a family "
+    "chronicle;the town clerk;"
     "a long essay on the matter;the library catalogue;a letter kept in private hands;a report to the council;"
-    "the notes of a schoolmaster;a bound sermon;the visitors' book;an encyclopaedia for schools;a retired archivist;"
+    "the notes of a schoolmaster;a bound sermon;the visitors' book;an encyclopaedia for schools;a "
+    "retired archivist;"
     "the keeper of the records"
 ).split(";")
 TAILS = (
@@ -77,12 +91,15 @@ MARKS = (
     "What strikes strangers about {s} is {m}.",
 )
 MARK_WORDS = (
-    "painted crooked walled folding carved woven gilded broken hidden striped polished dented silver copper wooden velvet "
+    "painted crooked walled folding carved woven gilded broken hidden striped polished dented "
+    "silver copper wooden velvet "
     "faded spotless borrowed forgotten"
 ).split()
 MARK_THINGS = (
-    "sundial;staircase;orchard;weathercock;inkstand;tapestry;music box;garden gate;rain barrel;bookcase;chandelier;"
-    "telescope;doorway;walking stick;mirror;writing desk;fountain;birdcage;lantern;wheelbarrow;armchair;hat stand;tea set;"
+    "sundial;staircase;orchard;weathercock;inkstand;tapestry;music box;garden gate;rain "
+    "barrel;bookcase;chandelier;"
+    "telescope;doorway;walking stick;mirror;writing "
+    "desk;fountain;birdcage;lantern;wheelbarrow;armchair;hat stand;tea set;"
     "rocking horse;curtain"
 ).split(";")
 # Sentences that speak of no attribute. ``{n}``: the subject's noun; the rest is drawn from
@@ -110,15 +127,18 @@ FILLERS = (
     "A {a} lecture by {o} dealt with the {n} and left {w} rather {b}.",
 )
 FILLER_WORDS = {
-    "a": "quiet droll cheerful curious patient stubborn gentle lively modest strange tender puzzling hearty solemn playful "
+    "a": "quiet droll cheerful curious patient stubborn gentle lively modest strange tender "
+    "puzzling hearty solemn playful "
     "clever plain graceful heartfelt dreamy".split(),
-    "b": "yellowed narrow dusty bright heavy slender rough tidy loose soft faint sturdy homely rare common warm cold merry dry "
+    "b": "yellowed narrow dusty bright heavy slender rough tidy loose soft faint sturdy homely "
+    "rare common warm cold merry dry "
     "crisp".split(),
     "e": "end;last page;final line;closing words;heart".split(";"),
-    "f": "fireplace;kitchen table;garden wall;window seat;tea tray;bookshelf;wardrobe;hearth;chessboard;violin;clock case;"
+    "f": "fireplace;kitchen table;garden wall;window seat;tea "
+    "tray;bookshelf;wardrobe;hearth;chessboard;violin;clock case;"
     "flower bed;sofa;cupboard;pantry;hallway".split(";"),
-    "w": "neighbours;students;travellers;shopkeepers;musicians;gardeners;teachers;sailors;clerks;collectors;nurses;farmers;"
-    "bakers;printers;carpenters;walkers".split(";"),
+    "w": "neighbours;students;travellers;shopkeepers;musicians;gardeners;teachers;sailors;clerks;"
+    "collectors;nurses;farmers;bakers;printers;carpenters;walkers".split(";"),
     "x": "stormy foggy mild frosty rainy sultry windy snowy clear grey".split(),
 }
 CLOSINGS = (

@@ -310,7 +310,10 @@ class Batches:
             + chars // _CHARS_PER_TOKEN
         )
         if self._most_tokens is not None and enqueued > self._most_tokens:
-            said = f"Enqueued token limit reached for {model}. Limit: {self._most_tokens} enqueued tokens. Please try again once"
+            said = (
+                f"Enqueued token limit reached for {model}. Limit: {self._most_tokens} enqueued "
+                f"tokens. Please try again once"
+            )
             return [
                 _failure(
                     "token_limit_exceeded", f"{said} some in_progress batches have been completed.", None

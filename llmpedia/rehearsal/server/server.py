@@ -172,7 +172,8 @@ class Server:
             f'{{"object":"embedding","index":{i},"embedding":{row}}}' for i, row in enumerate(rows)
         )
         tokens = sum(map(len, names)) // 4
-        tail = f'"model":{json.dumps(body.get("model"))},"usage":{{"prompt_tokens":{tokens},"total_tokens":{tokens}}}'
+        usage = f'"usage":{{"prompt_tokens":{tokens},"total_tokens":{tokens}}}'
+        tail = f'"model":{json.dumps(body.get("model"))},{usage}'
         return f'{{"object":"list","data":[{data}],{tail}}}'.encode()
 
     def _vector_texts(self, names: list[str]) -> list[str]:

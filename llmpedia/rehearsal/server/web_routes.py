@@ -23,7 +23,8 @@ _PAGE = """<!DOCTYPE html>
 <head><meta charset="utf-8"><title>{title} - Rehearsal Reader</title></head>
 <body>
 <header><p>Rehearsal Reader</p></header>
-<nav><ul><li><a href="/">Home</a></li><li><a href="/search">Search</a></li><li><a href="/about">About</a></li></ul></nav>
+<nav><ul><li><a href="/">Home</a></li><li><a href="/search">Search</a></li>
+<li><a href="/about">About</a></li></ul></nav>
 <main><article>
 <h1>{title}</h1>
 {paragraphs}

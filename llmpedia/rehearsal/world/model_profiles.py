@@ -16,7 +16,8 @@ from llmpedia.rehearsal.world.names import fold
 from llmpedia.rehearsal.world.seeded_random import dice, number, shares
 from llmpedia.rehearsal.world.world import Mention, World
 
-THINKING = "-thinking"  # how the name of a model ends that thinks before it answers, and writes what it would write without
+# how the name of a model ends that thinks before it answers, and writes what it would write without
+THINKING = "-thinking"
 
 
 class Mind:

@@ -26,7 +26,10 @@ _WEIGHTS = (
     (100, "thing"),
 )
 _LETTERS = str.maketrans("łŁøØıđĐßæÆœŒå", "lLoOidDsaAoOa")
-_ROMAN = "I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX XXI XXII XXIII XXIV XXV XXVI XXVII XXVIII".split()
+_ROMAN = (
+    "I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX XXI XXII XXIII "
+    "XXIV XXV XXVI XXVII XXVIII"
+).split()
 _ORDINALS = "First Second Third Fourth Fifth Sixth Seventh".split()
 
 

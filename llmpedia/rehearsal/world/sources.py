@@ -23,7 +23,10 @@ WEB_PAGES = 3  # of each entity; the paper's judge reads three addresses a subje
 _ABOUT = (
     (
         "This entry has been put together from printed sources and is looked after by volunteers.",
-        "Readers who know more are asked to write to the editors, who check every note before it is printed here.",
+        (
+            "Readers who know more are asked to write to the editors, who check every note before it "
+            "is printed here."
+        ),
     ),
     (
         "The following notes were collected for an exhibition and have been kept up ever since.",
@@ -31,7 +34,10 @@ _ABOUT = (
     ),
     (
         "Visitors often ask the same few questions, and the short answers to them are given below.",
-        "Longer answers can be had at the reading room, where the staff keep a folder with copies of all papers.",
+        (
+            "Longer answers can be had at the reading room, where the staff keep a folder with copies "
+            "of all papers."
+        ),
     ),
 )
 _REFUSED = re.compile(r"[#<>\[\]{}|\x00-\x1f\x7f]")

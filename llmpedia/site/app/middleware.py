@@ -61,7 +61,10 @@ class Guard:
 
         host = host_name(Headers(scope=scope).get("host", ""))
         if host not in self._hosts:
-            told = f"Host {host!r} is not served here; open http://127.0.0.1 with the port, or start browse with --allow-host"
+            told = (
+                f"Host {host!r} is not served here; open http://127.0.0.1 with the port, or "
+                f"start browse with --allow-host"
+            )
             await PlainTextResponse(told, status_code=421)(scope, receive, with_headers)
             return
         try:

@@ -182,7 +182,8 @@ def _told(run: RunFolder, identity: Row, claims: bool, private: Filter) -> str:
         name = source_name(str(run.description()["config"]["texts"]))
         texts = _inline(masked_value(name) if private.policy == "mask" else name)
         return (
-            f"# Articles of {model}, imported from {texts}\n\nAnother encyclopedia's texts as they stood there. "
+            f"# Articles of {model}, imported from {texts}\n\nAnother encyclopedia's texts as they "
+            f"stood there. "
             f"**Nothing in them is checked**{but}.\n"
         )
     first = walk.get("root_topic") or walk["seed"]
@@ -192,7 +193,8 @@ def _told(run: RunFolder, identity: Row, claims: bool, private: Filter) -> str:
         else "on titles that it was given"
     )
     return (
-        f"# What {model} writes from memory\n\nArticles written by a language model without any source, {begun}. "
+        f"# What {model} writes from memory\n\nArticles written by a language model without any "
+        f"source, {begun}. "
         f"**Nothing in them is checked**{but}; read them as what the model holds to be true.\n"
     )
 
@@ -239,4 +241,7 @@ def _filtered(private: Filter) -> str:
     done = "replaced by a note of its kind" if private.policy == "mask" else "left in"
     counted = [f"- {kind} in {table}: {n}\n" for (table, kind), n in sorted(private.counts.items())]
     found = "".join(counted) or "Nothing was found.\n"
-    return f"E-mail addresses, phone numbers, postal addresses and id numbers that patterns find are {done}.\n\n{found}"
+    return (
+        f"E-mail addresses, phone numbers, postal addresses and id numbers that patterns find "
+        f"are {done}.\n\n{found}"
+    )

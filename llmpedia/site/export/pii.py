@@ -32,8 +32,10 @@ _PHONE_WORD = re.compile(
     re.I,
 )
 _NO_PHONE_WORD = re.compile(
-    r"\b(?:isbn(?:-1[03])?|issn|doi|oclc|pmid|pmc|arxiv|asin|lccn|ean|upc|version|rfc|iso|patent(?: no\.?)?|serial(?: number)?"
-    r"|part(?: number)?|model|us\$|\$|€|£|eur|usd|population|coordinates|lat|lon|catalog(?:ue)?(?: no\.?)?|bib(?:code)?"
+    r"\b(?:isbn(?:-1[03])?|issn|doi|oclc|pmid|pmc|arxiv|asin|lccn|ean|upc|version|rfc|iso"
+    r"|patent(?: no\.?)?|serial(?: number)?"
+    r"|part(?: number)?|model|us\$|\$|€|£|eur|usd|population|coordinates|lat|lon|catalog(?:ue)?(?: no\.?)?"
+    r"|bib(?:code)?"
     r"|viaf|isni|orcid|gnd|page|pages|pp?)[\s.:#-]*\Z",
     re.I,
 )
@@ -49,7 +51,8 @@ _STREET = (
     r"|crescent|close|way|parkway|pkwy\.?|highway|hwy\.?|st\.?)"
 )
 _STATES = (
-    "AL AK AZ AR CA CO CT DE FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM NY NC ND OH OK OR PA RI SC "
+    "AL AK AZ AR CA CO CT DE FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM "
+    "NY NC ND OH OK OR PA RI SC "
     "SD TN TX UT VT VA WA WV WI WY DC"
 ).replace(" ", "|")
 _BRITISH = r"[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}"
@@ -58,26 +61,31 @@ _LOCAL_PART = r"(?:[ \t]*,?[ \t]*(?:(?i:apt|apartment|unit|suite|ste|flat|floor|
 _ADDRESS = (
     # A house number, a street, then a town with a postal code.
     re.compile(
-        rf"(?<![\w,.-])\d{{1,5}}[A-Za-z]?[ \t]+(?:(?:[NSEW]\.?|North|South|East|West)[ \t]+)?(?:[A-Z0-9][\w.'’-]*[ \t]+){{1,4}}"
+        rf"(?<![\w,.-])\d{{1,5}}[A-Za-z]?[ \t]+(?:(?:[NSEW]\.?|North|South|East|West)[ "
+        rf"\t]+)?(?:[A-Z0-9][\w.'’-]*[ \t]+){{1,4}}"
         rf"(?i:{_STREET})(?!\w){_LOCAL_PART}[ \t]*[,\n][ \t]*(?:[A-Z][\w.'’-]*[ \t,]+){{1,5}}"
         rf"(?:(?:{_STATES})[ \t,]+\d{{5}}(?:-\d{{4}})?|{_BRITISH}|{_CANADIAN})(?!\w)"
     ),
     # Street, number, then a postal code and a town: Hauptstraße 12, 10115 Berlin.
     re.compile(
-        r"(?<!\w)[A-ZÄÖÜ][\wäöüß.-]*(?:[ \t]?(?:straße|strasse|str\.|weg|gasse|allee|platz|laan|straat|gatan|vej))[ \t]+"
+        r"(?<!\w)[A-ZÄÖÜ][\wäöüß.-]*(?:[ "
+        r"\t]?(?:straße|strasse|str\.|weg|gasse|allee|platz|laan|straat|gatan|vej))[ \t]+"
         r"\d{1,4}[a-z]?[ \t]*[,\n][ \t]*(?:[A-Z]{1,2}-)?\d{4,5}[ \t]+[A-ZÄÖÜ][\wäöüß-]+"
     ),
     re.compile(
-        r"(?<!\w)\d{1,4}(?:[ \t]?bis)?,?[ \t]+(?:rue|avenue|boulevard|place|quai|impasse)[ \t]+[^\d\n,;.]{2,40},[ \t]*"
+        r"(?<!\w)\d{1,4}(?:[ \t]?bis)?,?[ \t]+(?:rue|avenue|boulevard|place|quai|impasse)[ "
+        r"\t]+[^\d\n,;.]{2,40},[ \t]*"
         r"\d{5}[ \t]+[A-ZÉÈ][\w'’-]+"
     ),
     # Said to be where someone lives.
     re.compile(
-        rf"(?i:(?<!\w)(?:lives|living|resides|residing|home address(?: is)?|mailing address(?: is)?)[ \t:]+(?:at[ \t]+)?)"
+        rf"(?i:(?<!\w)(?:lives|living|resides|residing|home address(?: is)?|mailing address(?: "
+        rf"is)?)[ \t:]+(?:at[ \t]+)?)"
         rf"(?P<own>\d{{1,5}}[A-Za-z]?[ \t]+(?:[A-Z0-9][\w.'’-]*[ \t]+){{1,4}}(?i:{_STREET})(?!\w))"
     ),
     re.compile(
-        rf"(?<!\w)P\.?[ \t]?O\.?[ \t]+Box[ \t]+\d{{1,6}},[ \t]*(?:[A-Z][\w.'’-]*[ \t,]+){{1,4}}(?:{_STATES})[ \t,]+"
+        rf"(?<!\w)P\.?[ \t]?O\.?[ \t]+Box[ \t]+\d{{1,6}},[ \t]*(?:[A-Z][\w.'’-]*[ "
+        rf"\t,]+){{1,4}}(?:{_STATES})[ \t,]+"
         rf"\d{{5}}(?:-\d{{4}})?(?!\w)"
     ),
 )
@@ -92,8 +100,10 @@ _IBAN = re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?:[ ]?[A-Z0-9]{4}){2,7}(?:[ ]?[A-Z0-9]
 # A word that says what follows, then a token with digits in it. The second kind of word needs
 # "number", "no." or a colon with it.
 _NAMED_ID = re.compile(
-    r"\b(?i:(?:passport|driver'?s? licen[cs]e|driving licen[cs]e|national id(?:entity)?(?: card)?|identity card|id card"
-    r"|national insurance|tax(?:payer)? id(?:entification)?|itin|nino|aadhaar|pan card|social insurance|curp|codice fiscale"
+    r"\b(?i:(?:passport|driver'?s? licen[cs]e|driving licen[cs]e|national id(?:entity)?(?: "
+    r"card)?|identity card|id card"
+    r"|national insurance|tax(?:payer)? id(?:entification)?|itin|nino|aadhaar|pan card|social "
+    r"insurance|curp|codice fiscale"
     r"|steuer-?id|personnummer|bank account)"
     r"(?:[ \t]+(?:no\.?|number|num\.?|code))?[ \t]*(?:(?:is|was|:|#|=)[ \t]*){0,2}"
     r"|(?:tin|ein|sin|nhs|dni|cpf|medicare|account|routing)"

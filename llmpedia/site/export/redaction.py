@@ -16,7 +16,8 @@ from llmpedia.store.run_folder import RunFolder
 # Names of things inside of the run, which other rows refer to.
 _REFERENCES = frozenset(
     "key fate visit tier outcome verdict completion outline_completion ner_completion arbitration_completion "
-    "claims_completion sha256 form stage model finish_reason sampling fetched_at revision provider how".split()
+    "claims_completion sha256 form stage model finish_reason sampling fetched_at revision provider "
+    "how".split()
 )
 # The judge is asked about claims with the evidence in the question.
 _ASKED_WITH_EVIDENCE = "verdict"

@@ -32,7 +32,9 @@ from llmpedia.site.pages.templating import STATIC, rendered
 from llmpedia.site.pages.unwritten import unwritten_page
 
 PARTS = ("trace", "graph", "compare")
-"""Pages that an article may have beside it: what stands behind it, its neighbourhood, other runs on the subject."""
+"""Pages that an article may have beside it: what stands behind it, its neighbourhood, other runs on
+the subject.
+"""
 
 _CHUNK = 64  # entities rendered by one task
 Context = dict[str, Any]
@@ -244,7 +246,8 @@ def _index(folder: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise EngineError(
-            f"pagefind on {folder}: {' '.join((done.stderr or done.stdout).split())[-300:]}; the site is not whole"
+            f"pagefind on {folder}: {' '.join((done.stderr or done.stdout).split())[-300:]}; the "
+            f"site is not whole"
         )
     for extra in (folder / "pagefind").glob(
         "pagefind-*ui.*"

@@ -69,7 +69,8 @@ class StaticAddresses:
         alone.
         """
         return (
-            "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; "
+            "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src "
+            "'self' data:; "
             "connect-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'"
         )
 

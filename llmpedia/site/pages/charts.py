@@ -277,7 +277,10 @@ def _survival(rows: Rows) -> Chart:
                     group=None if n else label.capitalize(),
                 )
             )
-    about = "Share of the names that pass a step: mean over the articles of a hop, the thin line one standard deviation."
+    about = (
+        "Share of the names that pass a step: mean over the articles of a hop, the thin line "
+        "one standard deviation."
+    )
     return Chart(
         "survival", "Survival by hop", about, (), "hop of the article", "pass", tuple(lines), *_table(rows)
     )
@@ -288,7 +291,10 @@ def _fates(rows: Rows) -> Chart:
     for row in rows:
         parts = [(texture, row[f"{name}_pct"], word) for name, (texture, word) in _FATES.items()]
         lines.append(Line(f"Hop {row['hop']}", f"{row['candidates']:,}", _stacked(parts)))
-    about = "Of all names that articles link, what became of them; a name counts at the hop at which it would stand."
+    about = (
+        "Of all names that articles link, what became of them; a name counts at the hop at "
+        "which it would stand."
+    )
     there = {segment.texture for line in lines for segment in line.segments}
     key = tuple(part for part in _FATES.values() if part[0] in there)
     return Chart(

@@ -30,9 +30,12 @@ _STRANGE_WEIGHT = 0.6
 _NUMBER_FACTOR = 2.5
 _NAME_FACTOR = 1.5
 _FUNCTION_WORDS = frozenset(
-    "a an the of in on at by to for from with without and or but as is was are were be been being has have had did do does "
-    "it its he she his her him they their them this that these those which who whom whose what when where there then than "
-    "into over under after before between during about also not no nor so such can could may might will would shall should "
+    "a an the of in on at by to for from with without and or but as is was are were be been being "
+    "has have had did do does "
+    "it its he she his her him they their them this that these those which who whom whose what "
+    "when where there then than "
+    "into over under after before between during about also not no nor so such can could may might "
+    "will would shall should "
     "must if while both each all any some most other one".split()
 )
 _TO_TEN = "two three four five six seven eight nine ten"

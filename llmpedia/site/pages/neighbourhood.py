@@ -237,7 +237,10 @@ def _wide(entity: Entity, incoming: Drawn, outgoing: Drawn) -> Drawing:
         at, towards = (x - 92, x) if side == "left" else (x + box_width + 92, x + box_width)
         for item, y in _rows(groups, start):
             if isinstance(item, Node):
-                edge = f"M{towards:g},{middle:g} C{(at + towards) / 2:g},{middle:g} {(at + towards) / 2:g},{y:g} {at:g},{y:g}"
+                edge = (
+                    f"M{towards:g},{middle:g} C{(at + towards) / 2:g},{middle:g} "
+                    f"{(at + towards) / 2:g},{y:g} {at:g},{y:g}"
+                )
                 nodes.append(_placed(item, at, y, "left" if side == "left" else "right", edge))
             else:
                 texts.append(Text(at, y, item.text, "left" if side == "left" else "right", item.more))

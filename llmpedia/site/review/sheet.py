@@ -162,7 +162,8 @@ class SheetFile:
         at = [item for item in found if item.place == place]
         if not at and len(found) != 1:
             raise InputError(
-                f"{self.path}: item {name} is there {len(found)} times and not at place {place}; correct the sheet"
+                f"{self.path}: item {name} is there {len(found)} times and not at place {place}; "
+                f"correct the sheet"
             )
         return (at or found)[0]
 

@@ -86,7 +86,10 @@ def open_builds(uris: Sequence[str], names: Sequence[str]) -> dict[str, RunFolde
 
 def sheet_views(opened: Opened, notes: Sequence[str]) -> Context:
     """What the lists of all sheets show."""
-    locked = "LibreOffice has this sheet open: close it there first, else what it saves replaces what is saved here."
+    locked = (
+        "LibreOffice has this sheet open: close it there first, else what it saves replaces "
+        "what is saved here."
+    )
     return {
         "sheet": opened,
         "open_item": opened.open_after(0),

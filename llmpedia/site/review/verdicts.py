@@ -241,7 +241,8 @@ def _check_origin(path: Path, items: list[Item], audit: SiteAudit) -> None:
         claim = claims.get(_claim_number(item))
         if claim is None or claim[1].split() != item.row["claim"].split():
             raise InputError(
-                f"{path}: item {item.id} is no claim of audit {audit.run.uri}; move the file away, or give other --sheets"
+                f"{path}: item {item.id} is no claim of audit {audit.run.uri}; move the file away, "
+                f"or give other --sheets"
             )
 
 

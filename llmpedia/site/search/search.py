@@ -171,9 +171,9 @@ class Search:
             "SELECT number FROM aliases JOIN others ON place = aliases.rowid WHERE aliases MATCH ? LIMIT ?"
         )
         found = self._ask("SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?", (match, most))
-        if (
-            found is None
-        ):  # too common to be ranked in time: in the order of the walk, which begins with what is near the seed
+        if found is None:
+            # too common to be ranked in time: in the order of the walk, which begins with what is
+            # near the seed
             whole = " AND ".join(Phrase(p.words, False).fts for p in phrases)
             found = self._ask("SELECT rowid FROM words WHERE words MATCH ? LIMIT ?", (whole, most)) or []
         return [n for (n,) in [*(self._ask(others, (match, most)) or []), *found]]

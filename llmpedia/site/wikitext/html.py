@@ -59,7 +59,8 @@ _STYLE_TAGS = (
     (CODE, "<code>", "</code>"),
 )
 _TAGS = set(
-    "a b blockquote br caption code dd dl dt h2 h3 h4 h5 h6 hr i li ol p pre s section small span sub sup table tbody td th tr u "
+    "a b blockquote br caption code dd dl dt h2 h3 h4 h5 h6 hr i li ol p pre s section small span "
+    "sub sup table tbody td th tr u "
     "ul".split()
 )
 _BLOCK_TAGS = set("blockquote caption dd dt h2 h3 h4 h5 h6 li p pre td th".split())
@@ -197,10 +198,10 @@ class Writer:
 
     def _cell(self, cell: Cell) -> str:
         tag, scope = ("th", ' scope="row"' if cell.label else "") if cell.header else ("td", "")
-        spans = f' colspan="{cell.colspan}"' * (cell.colspan > 1) + f' rowspan="{cell.rowspan}"' * (
-            cell.rowspan > 1
-        )
-        return f'<{tag} dir="auto"{scope}{spans}>{_escaped(cell.label) if cell.label else self._inside(cell.blocks)}</{tag}>'
+        columns = f' colspan="{cell.colspan}"' if cell.colspan > 1 else ""
+        rows = f' rowspan="{cell.rowspan}"' if cell.rowspan > 1 else ""
+        inner = _escaped(cell.label) if cell.label else self._inside(cell.blocks)
+        return f'<{tag} dir="auto"{scope}{columns}{rows}>{inner}</{tag}>'
 
     def _note_list(self, items: Sequence[tuple[int, Sequence[Block]]]) -> str:
         rows = "".join(
@@ -235,7 +236,10 @@ class Writer:
     def _mark(self, mark: Mark) -> str:
         words = f"claim {mark.claim}: {mark.verdict.replace('_', ' ')}"
         own = self._id(f"ref-{mark.claim}")
-        return f'<a class="ref {mark.verdict}" href="#claim-{mark.claim}"{own} aria-label="{words}">{mark.claim}</a>'
+        return (
+            f'<a class="ref {mark.verdict}" href="#claim-{mark.claim}"{own} '
+            f'aria-label="{words}">{mark.claim}</a>'
+        )
 
     def _id(self, name: str) -> str:
         fresh = name not in self._used
@@ -266,7 +270,10 @@ class Writer:
         number = self._notes.get(note)
         if number is None:
             return ""
-        return f'<sup class="fn"{self._id(f"fnref-{number}")}><a href="#fn-{number}" aria-label="note {number}">{number}</a></sup>'
+        return (
+            f'<sup class="fn"{self._id(f"fnref-{number}")}><a href="#fn-{number}" '
+            f'aria-label="note {number}">{number}</a></sup>'
+        )
 
     def _link(self, run: Run) -> tuple[str, str]:
         if run.link is None:

@@ -62,8 +62,10 @@ _SCORE = re.compile(r"\s*\(\s*(?:0?[.,]\d{1,3}|1[.,]0{1,3}|(?:100|\d{1,2})\s*%)\
 # Templates that say how their last parameter looks or in which language it is, and those that stand
 # for a sign.
 _PLAIN = re.compile(
-    r"(?:nowrap|nobr|small|smaller|big|larger|nobold|noitalic|em|strong|abbr|sic|nihongo|formatnum:?|visible anchor|anchor|ill"
-    r"|link|center|left|right|mvar|math|val|var|code|mono|kbd|sub|sup|not a typo|proper name|as of|sfrac|frac|keypress|ipa"
+    r"(?:nowrap|nobr|small|smaller|big|larger|nobold|noitalic|em|strong|abbr|sic|nihongo|formatnum:?"
+    r"|visible anchor|anchor|ill"
+    r"|link|center|left|right|mvar|math|val|var|code|mono|kbd|sub|sup|not a typo"
+    r"|proper name|as of|sfrac|frac|keypress|ipa"
     r"|respell)",
     re.I,
 )

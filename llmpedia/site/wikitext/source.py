@@ -57,7 +57,8 @@ _QUOTATION = re.compile(
     r"\s*(?:block|c|pull|r|long|centered[ _]?)?\s*(?:quote|quotation|quote[ _]?box)\s*(?:\||$)", re.I
 )
 _LISTING = re.compile(
-    r"\s*(?:ubl|unbulleted[ _]list|plain[ _]?list|flat[ _]?list|hlist|bulleted[ _]list|div col|columns-list)\s*(?:\||$)",
+    r"\s*(?:ubl|unbulleted[ _]list|plain[ _]?list|flat[ _]?list|hlist|bulleted[ _]list|div "
+    r"col|columns-list)\s*(?:\||$)",
     re.I,
 )
 _NOTES_PLACE = re.compile(r"\s*(?:reflist|references|notelist|refs)\s*(?:\||$)", re.I)

@@ -134,7 +134,10 @@ def test_an_imported_run_without_an_audit_is_named(tmp_path):
     third = make_system(tmp_path, "third", {"A": "x"})
     part = trap_part([*runs, third], audits)
     assert [m["command"] for m in part.missing if m["what"] == "third"] == [
-        f"llmpedia audit {third.uri} --name trap --set wikipedia.contact=ADDRESS --set sample.random=0 --set sample.titles=TITLES"
+        (
+            f"llmpedia audit {third.uri} --name trap --set wikipedia.contact=ADDRESS --set "
+            f"sample.random=0 --set sample.titles=TITLES"
+        )
     ]
     assert set(lines(part.tables["table_07_trap"], "web")["true_pct"]) == {"ours", "other"}
 

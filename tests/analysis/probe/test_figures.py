@@ -172,7 +172,8 @@ def test_pyplot_and_pandas_are_no_part_of_drawing(tmp_path):
         "from llmpedia.analysis.output.drawing import write_figures\n"
         "from llmpedia.analysis.probe.figures import probe_figures\n"
         "assert 'matplotlib' not in sys.modules\n"
-        f"write_figures(probe_figures(probe_report(probe({{'a': 'CPF', 'b': 'CCF'}}), False)[0]), Path({str(tmp_path)!r}))\n"
+        f"write_figures(probe_figures(probe_report(probe({{'a': 'CPF', 'b': 'CCF'}}), False)[0]), "
+        f"Path({str(tmp_path)!r}))\n"
         "print('matplotlib.pyplot' in sys.modules)"
     )
     root = Path(__file__).parents[3]

@@ -276,7 +276,9 @@ def test_the_funnel_adds_up_at_every_step(audit):
     audit.add(0, wikipedia=("found", ""), web=("pages", ""))
     audit.add(None, wikipedia=("found", ""))
     audit.add(2, wikipedia=("found", "xx"))
-    outcomes = "found redirected disambiguation missing invalid pages snippets nothing fetch_failed not_looked_up".split()
+    outcomes = (
+        "found redirected disambiguation missing invalid pages snippets nothing fetch_failed not_looked_up"
+    ).split()
     for row in funnel(audit.scores(), {}):
         steps = ("extraction_failed", "not_extracted", "without_claims", "with_claims")
         assert row["sampled"] == sum(row[s] for s in steps) == 8

@@ -103,9 +103,18 @@ def test_missing_and_extra_decisions_make_an_answer_unusable(decisions):
 @pytest.mark.parametrize(
     "text",
     [
-        '{"accounts": {"1": {"covered": true}, "2": {"covered": false}, "2": {"covered": true}}, "contradictions": []}',
-        '{"accounts": {"1": {"covered": true}, "2": {"covered": true}, "1": {"covered": true}}, "contradictions": []}',
-        '{"accounts": {"1": {"covered": true}, "2": {"covered": false, "covered": true}}, "contradictions": []}',
+        (
+            '{"accounts": {"1": {"covered": true}, "2": {"covered": false}, "2": {"covered": true}}, '
+            '"contradictions": []}'
+        ),
+        (
+            '{"accounts": {"1": {"covered": true}, "2": {"covered": true}, "1": {"covered": true}}, '
+            '"contradictions": []}'
+        ),
+        (
+            '{"accounts": {"1": {"covered": true}, "2": {"covered": false, "covered": true}}, '
+            '"contradictions": []}'
+        ),
         ALL[:-1] + ', "accounts": ' + json.dumps({"1": decided(True), "2": decided(False)}) + "}",
         ALL[:-1] + ', "contradictions": []}',
         ALL + ALL,

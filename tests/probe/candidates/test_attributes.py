@@ -12,8 +12,10 @@ from llmpedia.probe.candidates.attributes import SHIPPED, load_slots
 
 SLOTS = load_slots(None)
 NAMES = (
-    "birth_date death_date birth_place death_place founding_date event_date publication_date creation_date creator location "
-    "population area height_length_depth age members casualties votes capacity price duration distance count expansion "
+    "birth_date death_date birth_place death_place founding_date event_date publication_date "
+    "creation_date creator location "
+    "population area height_length_depth age members casualties votes capacity price duration "
+    "distance count expansion "
     "etymology occupation colour rank"
 )
 
@@ -98,7 +100,10 @@ def test_an_open_attribute_has_words_of_its_own():
 
 def test_a_sentence_costs_well_under_a_tenth_of_a_millisecond():
     """27 expressions searched one after the other cost several times as much."""
-    text = "The weather stayed calm while they walked along the old river toward the mill and talked of other matters in haste."
+    text = (
+        "The weather stayed calm while they walked along the old river toward the mill and "
+        "talked of other matters in haste."
+    )
     best = min(_seconds(text) for _ in range(20))
     assert best < 100e-6
 

@@ -24,7 +24,10 @@ def test_bytes_are_told_by_what_they_are(reader, charset):
 
 
 def test_menus_scripts_and_comments_are_no_text(reader):
-    extra = "<script>var a = 1;</script><noscript>Turn it on</noscript><div class='comments'><p>Nice post</p></div>"
+    extra = (
+        "<script>var a = 1;</script><noscript>Turn it on</noscript><div "
+        "class='comments'><p>Nice post</p></div>"
+    )
     text = reader.read(page(prose(1)).replace("</article>", f"</article>{extra}").encode(), None).text
     assert prose(1) in text and not any(s in text for s in ("Link 3", "var a", "Turn it on", "Nice post"))
 

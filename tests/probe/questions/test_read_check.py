@@ -142,7 +142,8 @@ def test_the_schema_forces_one_decision_an_account():
 
 def test_the_checker_sees_questions_accounts_and_documents():
     assert stage().request(ASKED).messages[-1][1] == (
-        "Question: When was it built?\nSecond question: When was the tower built?\n<accounts>\n1. 1871\n2. 1874\n</accounts>\n"
+        "Question: When was it built?\nSecond question: When was the tower built?\n<accounts>\n1. "
+        "1871\n2. 1874\n</accounts>\n"
         "<document 12>\nBuilt in\n1871.\n</document>\n<document 15>\nBuilt in 1874.\n</document>"
     )
 

@@ -448,8 +448,14 @@ VIEW = AgentView("Who?", ("a", "b"), 1, 1, 1, "")
             "accounts": {"1": {"supported": True, "url": None, "quote": ""}, "2": {"supported": False}},
         },
         '{"action": "search", "action": "finish", "query": "x"}',
-        '{"action": "finish", "accounts": {"1": {"supported": false}, "1": {"supported": true}, "2": {"supported": true}}}',
-        '{"action": "finish", "accounts": {"1": {"supported": false, "supported": true}, "2": {"supported": true}}}',
+        (
+            '{"action": "finish", "accounts": {"1": {"supported": false}, "1": {"supported": true}, '
+            '"2": {"supported": true}}}'
+        ),
+        (
+            '{"action": "finish", "accounts": {"1": {"supported": false, "supported": true}, "2": '
+            '{"supported": true}}}'
+        ),
         '{"action": "search", "query": "x"} {"action": "finish"}',
     ],
 )

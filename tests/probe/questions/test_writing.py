@@ -198,12 +198,13 @@ def test_a_conflict_whose_accounts_share_a_document_or_have_none_is_refused(acco
 def test_the_writer_sees_accounts_and_documents_by_number():
     user = stage().request(CONFLICT).messages[-1][1]
     assert user.startswith(
-        "Subject: Marrow Point Lighthouse\nAttribute: date of building\nAccounts:\n1. 1871\n2. 1874\n<document 12, account 1>\n"
+        "Subject: Marrow Point Lighthouse\nAttribute: date of building\nAccounts:\n1. 1871\n2. "
+        "1874\n<document 12, account 1>\n"
     )
     assert (
-        f"<document 13, account 1>\n{TEXTS[13]}\n</document>\n<document 15, account 2>\n{TEXTS[15]}\n</document>"
-        in user
-    )
+        f"<document 13, account 1>\n{TEXTS[13]}\n</document>\n<document 15, account "
+        f"2>\n{TEXTS[15]}\n</document>"
+    ) in user
 
 
 def test_a_document_cannot_leave_its_block():

@@ -132,7 +132,10 @@ def test_white_space_headings_and_gaps_of_the_evidence_do_not_matter(world):
 def test_sentence_cut_off_is_no_statement(world):
     name = world.name(town(world))
     place = world.name(town(world, 1))
-    evidence = f"At the last census {name} had 1,2\n[...]\n{name} has long been twinned with {place[:3]}\n[...]\nMore of it."
+    evidence = (
+        f"At the last census {name} had 1,2\n[...]\n{name} has long been twinned with "
+        f"{place[:3]}\n[...]\nMore of it."
+    )
     claims = [
         f"At the last census {name} had 1,234 inhabitants.",
         f"{name} has long been twinned with {place}.",

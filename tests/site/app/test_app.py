@@ -195,7 +195,10 @@ def add_audit(uri, claims, verdict="refuted", url="https://en.wikipedia.org/wiki
 def made(tmp_path_factory):
     """Root with Left, Right (failed) and army (turned down); Left with Leaf; one claim, refuted."""
     folder = tmp_path_factory.mktemp("made")
-    text = "'''Root''' was laid in 1900. It has a [[Left]], a [[Right]] and an [[army]].\n== After ==\nMuch came [[Root|later]]."
+    text = (
+        "'''Root''' was laid in 1900. It has a [[Left]], a [[Right]] and an [[army]].\n== After "
+        "==\nMuch came [[Root|later]]."
+    )
     corpus = Corpus(folder / "run").seed("Root")
     children = [Child("Left"), Child("Right"), Child("Root", "self_or_loop"), Child("army", "ner_rejected")]
     corpus.walk(Visit("Root", children, lead="Root was laid in 1900."), damage=with_texts({"Root": text}))
@@ -511,7 +514,10 @@ def test_the_story_tells_hops_and_what_audits_found(audited):
 
 
 def test_hostile_text_is_shown_and_never_run(tmp_path):
-    lead = f"{EVIL} [[{'x' * 300}]] [[Left|{EVIL}]] {{{{Infobox|a={EVIL}}}}} [javascript:alert(1) x] <svg onload=alert(1)>"
+    lead = (
+        f"{EVIL} [[{'x' * 300}]] [[Left|{EVIL}]] {{{{Infobox|a={EVIL}}}}} [javascript:alert(1) "
+        f"x] <svg onload=alert(1)>"
+    )
     bad = Child("Left"), Child("\u202eevil ../x AC/DC"), Child('"><script>x</script>', "ner_rejected")
 
     def hurt(rows):

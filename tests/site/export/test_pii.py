@@ -73,7 +73,10 @@ TEMPTING = [
     "Numbers 000-12-3456, 666-12-3456 and 900-12-3456 are no social security numbers.",
     "GB82WEST12345698765433 has a wrong checksum.",
     "The passport was introduced in 1920 and reissued in 1998 and 2005.",
-    "The account of 1234567 people; bank account 1914-1918; passport 2003-04-05; tin 1234567; sin 30 60 90 120.",
+    (
+        "The account of 1234567 people; bank account 1914-1918; passport 2003-04-05; tin 1234567; sin "
+        "30 60 90 120."
+    ),
     "He took 12 drives, 7 courts and 100 places in 1984, Orwell, AL.",
     "VIAF 102333412, ISNI 0000 0001 2125 2346, ORCID 0000-0002-1825-0097, GND 118540238.",
     "Between 1990-2000 2001-2010 some 555-1234 were sold.",

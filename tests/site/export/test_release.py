@@ -28,7 +28,10 @@ from tests.support.harness import free_port, wait_for
 from tests.support.site_server import Watched, browser
 
 MAIL = "ada@lovelace.org"
-TEXT = f"'''Root''' was laid in 1900 by masons. Write to {MAIL} about the [[Left]] and the [[army]].\n== After ==\nZola came."
+TEXT = (
+    f"'''Root''' was laid in 1900 by masons. Write to {MAIL} about the [[Left]] and the "
+    f"[[army]].\n== After ==\nZola came."
+)
 TABLES = ["articles", "entities", "claims", "completions"]
 OFFLINE = """
 import datasets, sys

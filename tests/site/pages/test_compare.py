@@ -21,7 +21,8 @@ from tests.support.builders.site import commit_audit
 
 OURS = (
     "{{Infobox x\n| born = 1900\n}}\n'''Root''' was laid in 1900 in [[Left]]. It stood for long.\n"
-    "== History ==\nMasons built it.\n\nIt burnt down in 1950.\n== Legacy ==\n[[Army|The army]] came. [[U.S.]] too."
+    "== History ==\nMasons built it.\n\nIt burnt down in 1950.\n== Legacy ==\n[[Army|The army]] "
+    "came. [[U.S.]] too."
 )
 THEIRS = (
     "'''The Root''' was laid in 1901 in [[Left]]. It stood for long.\n"

@@ -302,7 +302,8 @@ def test_a_killed_build_goes_on_and_doubles_nothing(tmp_path, monkeypatch, open_
         if len(added) == 3:
             index.execute("BEGIN IMMEDIATE")
             index.execute("INSERT INTO texts VALUES (999, x'00')")
-            raise KeyboardInterrupt  # the connection closes with an open transaction, as a killed process's does
+            # the connection closes with an open transaction, as a killed process's does
+            raise KeyboardInterrupt
         added.append(wave)
         real(index, run, tables, wave)
 

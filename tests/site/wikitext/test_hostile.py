@@ -29,7 +29,8 @@ ADDED = {
     **{h: {"id"} for h in HEADINGS},
 }
 CLASSES = set(
-    "s supported refuted insufficient not_adjudicated tpl file plain wl queued red ext ref infobox wt fn notes cats".split()
+    "s supported refuted insufficient not_adjudicated tpl file plain wl queued red ext ref infobox "
+    "wt fn notes cats".split()
 )
 SITE_LINK = re.compile(r"/red|#(?:fn|claim)-\d+")
 
@@ -177,11 +178,16 @@ def test_words_of_payloads_are_shown_and_not_swallowed():
 
 # Pieces of broken articles; each word of the second list comes once.
 MARKS = (
-    "[[ ]] [[A| | {{ }} {{a| {{Infobox\n|a= {{Quote| {{ubl| {| |} \n{|\n \n|}\n \n|- \n| \n! || !! \n|+ == \n==_ _==\n \n* "
-    "\n** \n# \n; \n: : ''' '' ''''' ** * ` ``` \n```\n <b> </b> <i </i> <sub> </sub> <ref> </ref> <ref/> <ref_name=a> "
-    "<references/> <!-- --> <nowiki> </nowiki> <pre> </pre> <code> </code> <math> <blockquote> </blockquote> <table> "
-    "</table> <tr> <td> <div> </p> <br> <li> <script> [https://a.example/ https://b.example/ ] [x](https://c.example/ ) "
-    "[[File:x.jpg| [[Category: [[de: [[# (0.9) &lt; &amp; &#x202e; &bogus; \n\n \n> \n- \n1._ \n2._ |---| \n|---|\n "
+    "[[ ]] [[A| | {{ }} {{a| {{Infobox\n|a= {{Quote| {{ubl| {| |} \n{|\n \n|}\n \n|- \n| \n! || !! "
+    "\n|+ == \n==_ _==\n \n* "
+    "\n** \n# \n; \n: : ''' '' ''''' ** * ` ``` \n```\n <b> </b> <i </i> <sub> </sub> <ref> </ref> "
+    "<ref/> <ref_name=a> "
+    "<references/> <!-- --> <nowiki> </nowiki> <pre> </pre> <code> </code> <math> <blockquote> "
+    "</blockquote> <table> "
+    "</table> <tr> <td> <div> </p> <br> <li> <script> [https://a.example/ https://b.example/ ] "
+    "[x](https://c.example/ ) "
+    "[[File:x.jpg| [[Category: [[de: [[# (0.9) &lt; &amp; &#x202e; &bogus; \n\n \n> \n- \n1._ "
+    "\n2._ |---| \n|---|\n "
     "{{reflist}} <!--> {{!}} = \\ __TOC__ [[[ ]]] }}} {{{ . ! ? 。"
 )
 PIECES = MARKS.split(" ")
@@ -255,7 +261,8 @@ def test_a_thousand_levels_are_read_and_the_innermost_word_stays(opening, closin
 
 LOOPS = [
     "[[", "[[a|", "{{", "{{a|", "{|", "<ref>", "<ref ", "<!--", "<a", "<b>", "[http://", "[http://a ", "http://a", "&amp;",
-    "]]", "'''", "'", "(", "{|\n|-\n| ", "{{{", "{{a|b=", "<b><i>", "*:#", "\n* a", "\n- a", "\n  - a", "|}\n{|\n", "''a'''b",
+    "]]", "'''", "'", "(", "{|\n|-\n| ", "{{{", "{{a|b=", "<b><i>", "*:#", "\n* a", "\n- a", ("\n  "
+                                                                                             "- a"), "|}\n{|\n", "''a'''b",
     "<table><tr><td>", "**a", "*a", "`a", "[a](http://b", "\n|a|\n|-|", "\n", "\n \n", "\n## x", "\n> x", "<nowiki>", "<pre>",
     "\n```\n", "{{Quote|", "[[File:a|", "[[A|[[B]] ", "[[[A]]]", "<ref name='", "\n== a ==\n", "; a : b\n",
     "{{Infobox\n|a=b\n", "[[a]] (0.9", "a. B ", "\x02L0\x03", "\ud800", " ",

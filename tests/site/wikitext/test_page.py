@@ -15,12 +15,17 @@ from tests.support.builders.wikitext import RED, bare, page_of, shown_words, wri
 
 # As a small real model wrote them.
 WEAK = [
-    "'''Minnesota Sketcher''' was a 1923 book about the life and work, [[Minnesota Sketcher]](https:https:www.britannica.com) by "
-    "the [[Alan Turing]] was published by [[Rochester Stock Tower]]. In this book, Turing discusses.\n\n== Merit Category 2 ==\n"
+    "'''Minnesota Sketcher''' was a 1923 book about the life and work, [[Minnesota "
+    "Sketcher]](https:https:www.britannica.com) by "
+    "the [[Alan Turing]] was published by [[Rochester Stock Tower]]. In this book, Turing "
+    "discusses.\n\n== Merit Category 2 ==\n"
     "Turing was a British mathematician who, [[Minnesota Sketcher]](https:https:www.britannica.com), had "
-    "[[Drawn from Live Science]] as his first draft,  [[BBC FactFiles]] at the [[BBC FactFiles 2018]] London Science Fair.",
-    "She has [[Icons]](https:; [[Mirror People of Wisdom]] (check)). He is also an artist. She is [[Icons]](https:; [[Batman]] "
-    "(check)). She also has (see) a (see) on.\n\n== Other ==\n[[A) Star Trek Into the Dark]], she said [[Lady Brown]]s and a .t.",
+    "[[Drawn from Live Science]] as his first draft,  [[BBC FactFiles]] at the [[BBC FactFiles "
+    "2018]] London Science Fair.",
+    "She has [[Icons]](https:; [[Mirror People of Wisdom]] (check)). He is also an artist. She is "
+    "[[Icons]](https:; [[Batman]] "
+    "(check)). She also has (see) a (see) on.\n\n== Other ==\n[[A) Star Trek Into the Dark]], she "
+    "said [[Lady Brown]]s and a .t.",
 ]
 
 
@@ -132,7 +137,10 @@ def test_running_text(text, html):
         ("```\nx  <y\n```", "<pre><code>x  &lt;y</code></pre>"),
         (
             "| a | b |\n|---|:-:|\n| 1 | 2 |",
-            '<table class="wt"><tbody><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></tbody></table>',
+            (
+                "<table "
+                'class="wt"><tbody><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></tbody></table>'
+            ),
         ),
         (
             '{| class="x"\n|+ cap\n! a !! b\n|-\n| colspan="2" style="x" | c\nd\n|}',
@@ -149,7 +157,8 @@ def test_running_text(text, html):
         ),
         (
             "{{Infobox person\n| name = N\n| birth_place = P\n| list = {{ubl|x|y}}\n}}",
-            '<table class="infobox"><caption>N</caption><tbody><tr><th scope="row">Birth place</th><td>P</td></tr>'
+            '<table class="infobox"><caption>N</caption><tbody><tr><th scope="row">Birth '
+            "place</th><td>P</td></tr>"
             '<tr><th scope="row">List</th><td><ul><li>x</li><li>y</li></ul></td></tr></tbody></table>',
         ),
         ("[[Category:A]] [[Category:B|c]]", '<section class="cats"><ul><li>A</li><li>B</li></ul></section>'),
@@ -164,7 +173,8 @@ def test_blocks(text, html):
 
 def test_headings_are_contents_with_anchors_of_their_own():
     page = Page(
-        "== Life ==\nx\n=== Life ===\n== Life 2 ==\n== Life ==\n== 東京 ==\n== القاهرة ==\n## Markdown\n== ''It'' & [[X|y]] ==\n",
+        "== Life ==\nx\n=== Life ===\n== Life 2 ==\n== Life ==\n== 東京 ==\n== القاهرة ==\n## "
+        "Markdown\n== ''It'' & [[X|y]] ==\n",
         "x",
     )
     assert page.contents == [

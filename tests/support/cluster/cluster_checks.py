@@ -195,7 +195,10 @@ def _head(config: Mapping) -> Iterator[str]:
 
 def _worker(config: Mapping, name: str, kind: Mapping) -> Iterator[str]:
     if kind.get("min_workers") != 0:
-        yield f"min_workers: {kind.get('min_workers')}: must be said, and 0, or it is paid for while nothing runs"
+        yield (
+            f"min_workers: {kind.get('min_workers')}: must be said, and 0, or it is paid for "
+            f"while nothing runs"
+        )
     if kind.get("max_workers", 0) < 1:
         yield f"max_workers: {kind.get('max_workers')}: must be said, and 1 or more"
     if not kind["resources"].get("GPU"):
@@ -207,7 +210,9 @@ def _worker(config: Mapping, name: str, kind: Mapping) -> Iterator[str]:
         if twin.get("resources") != kind["resources"] or _is_spot(twin):
             yield "has no twin on demand that offers the same, so Ray would not take one for the other"
         elif kind.get("priority", 0) <= twin.get("priority", 0):
-            yield f"priority: {kind.get('priority', 0)}: must be above its twin's, or spot does not come first"
+            yield (
+                f"priority: {kind.get('priority', 0)}: must be above its twin's, or spot does not come first"
+            )
 
 
 def _start_commands(config: Mapping) -> Iterator[str]:
@@ -227,7 +232,10 @@ def _start_commands(config: Mapping) -> Iterator[str]:
 def _image(config: Mapping) -> Iterator[str]:
     image = config["docker"].get("image", "")
     if not image.endswith(f"-ray{version_of_ray()}"):
-        yield f"docker.image: {image}: its tag must end in -ray{version_of_ray()}, the version of constraints.txt"
+        yield (
+            f"docker.image: {image}: its tag must end in -ray{version_of_ray()}, the version of "
+            f"constraints.txt"
+        )
 
 
 def misplaced(config: Mapping) -> Iterator[str]:
@@ -242,7 +250,10 @@ def misplaced(config: Mapping) -> Iterator[str]:
             groups = groups_on(kind["resources"], engine)
             ideal = kind["resources"]["GPU"] // engine.tensor_parallel
             if groups != ideal:
-                yield f"{path.name}: {name} holds {groups} tensor-parallel groups of {engine.tensor_parallel}, its GPUs {ideal}"
+                yield (
+                    f"{path.name}: {name} holds {groups} tensor-parallel groups of "
+                    f"{engine.tensor_parallel}, its GPUs {ideal}"
+                )
         if unplaced := scale_up(config, engine, engine.replicas[1]).unplaced:
             yield f"{path.name}: {unplaced} of {engine.replicas[1]} replicas find no place"
 

@@ -197,7 +197,9 @@ def _pod(template: Mapping) -> tuple[str, ...]:
     return _refused_by_kubernetes(json.dumps(template))
 
 
-@cache  # most of what is put to it stands unchanged in manifest after manifest, and each takes a tenth of a second
+# most of what is put to it stands unchanged in manifest after manifest, and each takes a tenth of a
+# second
+@cache
 def _refused_by_kubernetes(template: str) -> tuple[str, ...]:
     wrapped = {
         "apiVersion": "v1",
@@ -217,12 +219,18 @@ def _cluster(cluster: Mapping) -> Iterator[str]:
         not cluster.get("enableInTreeAutoscaling")
         or cluster.get("autoscalerOptions", {}).get("version") != "v2"
     ):
-        yield "cluster: needs enableInTreeAutoscaling and autoscalerOptions.version v2, which alone reads priority"
+        yield (
+            "cluster: needs enableInTreeAutoscaling and autoscalerOptions.version v2, which "
+            "alone reads priority"
+        )
     if cluster["rayVersion"] != version_of_ray():
         yield f"cluster: rayVersion: {cluster['rayVersion']}: constraints.txt has {version_of_ray()}"
     auth = cluster.get("authOptions", {})
     if auth.get("mode") != "token" or not auth.get("secretName"):
-        yield "cluster: authOptions: must say mode token and the Secret; autoscaler, submitter and operator have it from there"
+        yield (
+            "cluster: authOptions: must say mode token and the Secret; autoscaler, submitter and "
+            "operator have it from there"
+        )
 
 
 def _replicas(group: Mapping) -> Iterator[str]:
@@ -246,7 +254,10 @@ def _group(group: Mapping, cluster: Mapping) -> Iterator[str]:
         yield "env: RAY_AUTH_MODE must be said, and token"
     secret = env.get("RAY_AUTH_TOKEN", {}).get("valueFrom", {}).get("secretKeyRef", {})
     if secret != {"name": cluster["authOptions"]["secretName"], "key": "auth_token"}:
-        yield f"env: RAY_AUTH_TOKEN: must come from key auth_token of Secret {cluster['authOptions']['secretName']}"
+        yield (
+            f"env: RAY_AUTH_TOKEN: must come from key auth_token of Secret "
+            f"{cluster['authOptions']['secretName']}"
+        )
     yield from _gpus(group, container)
 
 
@@ -261,7 +272,10 @@ def _gpus(group: Mapping, container: Mapping) -> Iterator[str]:
     if instance in INSTANCES:
         yield from miscounted(instance, resources)
     elif resources.get("GPU", 0) or instance:
-        yield f"nodeSelector: instance-type: {instance}: not in INSTANCES of tests/support/cluster/cluster_checks.py"
+        yield (
+            f"nodeSelector: instance-type: {instance}: not in INSTANCES of "
+            f"tests/support/cluster/cluster_checks.py"
+        )
 
 
 def _spot(groups: dict[str, Mapping]) -> Iterator[str]:

@@ -23,11 +23,15 @@ FILES = Path(__file__).parent / "mediawiki_files"
 CACHE = Path(os.environ.get("LLMPEDIA_CACHE") or Path.home() / ".cache" / "llmpedia") / "mediawiki"
 PHP = ["php-cli", "php-sqlite3", "php-mbstring", "php-xml", "php-intl"]
 # In the order in which they need one another.
-MODULES = "ctype fileinfo iconv intl mbstring pdo pdo_sqlite sqlite3 posix tokenizer xml dom simplexml xmlreader xmlwriter".split()
+MODULES = (
+    "ctype fileinfo iconv intl mbstring pdo pdo_sqlite sqlite3 posix tokenizer xml dom "
+    "simplexml xmlreader xmlwriter"
+).split()
 # Debian's installer leaves these two of Wikipedia's prefixes out.
 INTERWIKI = (
     "INSERT INTO interwiki (iw_prefix, iw_url, iw_api, iw_wikiid, iw_local, iw_trans) VALUES "
-    "('de', 'https://de.example.org/wiki/$1', '', '', 1, 0), ('meta', 'https://meta.example.org/wiki/$1', '', '', 1, 0)"
+    "('de', 'https://de.example.org/wiki/$1', '', '', 1, 0), ('meta', "
+    "'https://meta.example.org/wiki/$1', '', '', 1, 0)"
 )
 # The Disambiguator extension of Wikipedia is no part of Debian's package; this row is what it
 # writes.

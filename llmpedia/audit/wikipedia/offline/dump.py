@@ -40,7 +40,10 @@ CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE pages (title TEXT NOT NULL, redirect TEXT, revision INTEGER NOT NULL, stamp TEXT NOT NULL,
                     disambiguation INTEGER NOT NULL, wikitext BLOB);
 """
-_PAGE = "SELECT title, redirect, revision, disambiguation, wikitext FROM pages WHERE title = ? ORDER BY revision DESC LIMIT 1"
+_PAGE = (
+    "SELECT title, redirect, revision, disambiguation, wikitext FROM pages WHERE title = ? "
+    "ORDER BY revision DESC LIMIT 1"
+)
 _Row = tuple[str, str | None, int, str, bool, bytes | None]
 _Found = tuple[str, str | None, int, int, bytes | None]
 
@@ -165,7 +168,8 @@ class DumpCopy(LocalCopy):
             ) from e
         if about.get("format") != FORMAT:
             raise InputError(
-                f"{self._path}: format {about.get('format')}, this version reads {FORMAT}; index the dump anew"
+                f"{self._path}: format {about.get('format')}, this version reads {FORMAT}; index "
+                f"the dump anew"
             )
         self._first_letter = json.loads(about["first_letter"])
         self._newest = about["newest"]

@@ -14,7 +14,8 @@ from llmpedia.engines.base import TransientError
 
 # Names of namespaces that every wiki takes, whatever its language.
 _CANONICAL = tuple(
-    "media,special,talk,user,user talk,project,project talk,file,file talk,image,mediawiki,mediawiki talk,template,template talk,"
+    "media,special,talk,user,user talk,project,project talk,file,file "
+    "talk,image,mediawiki,mediawiki talk,template,template talk,"
     "help,help talk,category,category talk".split(",")
 )
 # Its capitals are a later addition to Unicode, which MediaWiki leaves alone.

@@ -145,7 +145,8 @@ def _open(name: Path, columns: Columns) -> Any:
     lacking = [c for c in columns.names if c not in file.schema_arrow.names]
     if lacking:
         raise InputError(
-            f"{name}: lacks the column {lacking[0]!r}, it has {file.schema_arrow.names}; give files with {columns.names}"
+            f"{name}: lacks the column {lacking[0]!r}, it has {file.schema_arrow.names}; give "
+            f"files with {columns.names}"
         )
     return file
 

@@ -30,10 +30,13 @@ _REDIRECT = re.compile(
 _HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|<nowiki>.*?(?:</nowiki>|\Z)", re.S | re.I)
 _TEMPLATE = re.compile(r"\{\{\s*+(?:template\s*+:\s*+)?([^{}|<>\n]+)", re.I)
 _DISAMBIGUATIONS = frozenset(
-    "disambiguation,disambig,disamb,disam,dab,disambiguation cleanup,disambig-cleanup,disambiguation page,hndis,hndis-cleanup,"
-    "geodis,geo-dis,mathdab,numberdis,roaddis,schooldis,hospitaldis,letterdis,letter disambig,airport disambig,"
+    "disambiguation,disambig,disamb,disam,dab,disambiguation "
+    "cleanup,disambig-cleanup,disambiguation page,hndis,hndis-cleanup,"
+    "geodis,geo-dis,mathdab,numberdis,roaddis,schooldis,hospitaldis,letterdis,letter "
+    "disambig,airport disambig,"
     "begriffsklärung,homonymie,desambiguación,desambiguação,disambigua,doorverwijspagina,dp,förgrening,flertydig,"
-    "неоднозначность,багатозначність,ujednoznacznienie,rozcestník,egyért,anlam ayrımı,曖昧さ回避,aimai,消歧义,消歧義,동음이의,"
+    "неоднозначность,багатозначність,ujednoznacznienie,rozcestník,egyért,anlam "
+    "ayrımı,曖昧さ回避,aimai,消歧义,消歧義,동음이의,"
     "توضيح".split(",")
 )
 # First words of notes and tags on articles and redirects that end like the names of disambiguation
@@ -92,7 +95,8 @@ class Export:
         except wrong as e:
             said = " ".join(str(e).split())[:200]
             raise InputError(
-                f"{self.path}: no whole XML export of a wiki ({type(e).__name__}: {said}); give one as .xml, .xml.bz2 or .xml.gz"
+                f"{self.path}: no whole XML export of a wiki ({type(e).__name__}: {said}); give "
+                f"one as .xml, .xml.bz2 or .xml.gz"
             ) from e
 
     def _read(self, file: IO[bytes], raw: IO[bytes]) -> Iterator[Page]:

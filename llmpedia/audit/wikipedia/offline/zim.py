@@ -33,7 +33,8 @@ _MARKS = (
     'a[href$="isambiguation_pages"], link[href$="isambiguation_pages"]'
 )
 _WORDING = re.compile(
-    r"\b(?:(?:may|might|can|could)(?: also)? (?:refer to|stand for)[^.:]{0,60}|refers? to|stands? for|the names? of[^.:]{0,60}):$"
+    r"\b(?:(?:may|might|can|could)(?: also)? (?:refer to|stand for)[^.:]{0,60}|refers? to|stands? "
+    r"for|the names? of[^.:]{0,60}):$"
 )
 # What is no text of the article: notes' numbers and lists, links to edit, boxes of navigation,
 # notes of other meanings.

@@ -20,7 +20,10 @@ SITE = """<siteinfo><sitename>Wikipedia</sitename><dbname>testwiki</dbname><base
 <namespace key="1" case="first-letter">Diskussion</namespace><namespace key="14" case="first-letter">Category</namespace>
 </namespaces></siteinfo>"""
 TEXTS = {
-    "Vannevar Bush": "'''Vannevar Bush''' (March 11, 1890) was an American [[engineer]].\n\n== Life ==\nBorn in [[Everett]].",
+    "Vannevar Bush": (
+        "'''Vannevar Bush''' (March 11, 1890) was an American [[engineer]].\n\n== "
+        "Life ==\nBorn in [[Everett]]."
+    ),
     "V. Bush": "#REDIRECT [[Vannevar Bush]]",
     "VB (double)": "#redirect [[V. Bush]]",
     "To section": "#REDIRECT [[vannevar_Bush#Life]]",
@@ -55,7 +58,10 @@ def element(title, number, revisions, namespace=0, redirect=""):
 
 def export(pages, case="first-letter"):
     site = SITE.format(case=case)
-    return f'<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" xml:lang="en">{site}{"".join(pages)}</mediawiki>'
+    return (
+        f'<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" '
+        f'xml:lang="en">{site}{"".join(pages)}</mediawiki>'
+    )
 
 
 def standard():
