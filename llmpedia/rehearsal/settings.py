@@ -280,7 +280,7 @@ class WorldSettings(_Section):
                 if dimension not in dimensions:
                     raise ValueError(
                         f"framing.{persona}.{dimension}: no such dimension; see "
-                        f"llmpedia/analysis/lexicons.json"
+                        f"llmpedia/analysis/personas/lexicons.json"
                     )
             if sum(rates.values()) > MOST_FRAMING:
                 raise ValueError(

@@ -195,4 +195,4 @@ def load_slots(path: str | None) -> Slots:
         at = ".".join(map(str, first["loc"]))
         told = first["msg"].removeprefix("Value error, ")
         message = f"{at}.{told}" if at and first["type"] == "value_error" else f"{at}: {told}" if at else told
-        raise ConfigError(f"{where}: {message}; llmpedia/probe/slots.yaml tells how") from e
+        raise ConfigError(f"{where}: {message}; llmpedia/probe/candidates/slots.yaml tells how") from e

@@ -16,7 +16,7 @@ from llmpedia.rehearsal.settings import load_settings
 from llmpedia.rehearsal.world.names import fold
 from llmpedia.rehearsal.world.world import World
 
-TAXONOMY = Path(__file__).parents[3] / "llmpedia" / "probe" / "taxonomy.json"
+TAXONOMY = Path(__file__).parents[3] / "llmpedia" / "probe" / "candidates" / "taxonomy.json"
 
 
 def world(*overrides, seed=5):
