@@ -37,3 +37,16 @@ class EngineError(LlmpediaError):
     """No completion or embedding can be had; the run is unharmed and resumes."""
 
     exit_code = EXIT_ENGINE
+
+
+class TransientError(Exception):
+    """A try failed for a reason that may pass: overload, a dying replica, a cut connection.
+
+    ``wait_s``: the wait asked for. ``rate_limited``: it was refused because too much is asked at
+    once (HTTP 429).
+    """
+
+    def __init__(self, message: str, wait_s: float | None = None, rate_limited: bool = False) -> None:
+        super().__init__(message)
+        self.wait_s = wait_s
+        self.rate_limited = rate_limited

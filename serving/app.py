@@ -43,10 +43,7 @@ def build(args: dict[str, Any]) -> Any:
     engine = scorer = None
     if config.judge is not None:
         judging = config.judge.judging()
-        try:
-            check_context(judging, [verdict_need(judging, config.limits.claims)])
-        except ConfigError as e:  # in the words of an audit's settings
-            raise ConfigError(f"judge.{str(e).replace('stages.', 'judge.stages.')}") from e
+        check_context(judging, [verdict_need(judging, config.limits.claims)], "judge.")
         engine = _engine(config, config.judge.engine) if config.judge.engine.kind == "vllm" else None
     if config.perplexity is not None:
         scorer = _scorer(config, config.perplexity)

@@ -10,10 +10,11 @@ import uuid
 from typing import Any
 
 from llmpedia.config.walk import EngineSection
-from llmpedia.engines.base import TransientError
 from llmpedia.engines.models import load_models
-from llmpedia.engines.openai import OpenAIEngine, chat_body, error_message
+from llmpedia.engines.openai import OpenAIEngine, chat_body
 from llmpedia.engines.vllm_serve import VllmEngine, answer_of
+from llmpedia.errors import TransientError
+from llmpedia.http import error_message
 from llmpedia.stages import Completion, Request
 from serving.errors import RefusalError
 

@@ -13,9 +13,9 @@ from llmpedia.audit.article import Row, judge
 from llmpedia.audit.evidence import Evidence
 from llmpedia.audit.stages import Judge
 from llmpedia.config.walk import RetriesSection
-from llmpedia.engines.base import Engine, TransientError, wait_before_retry
+from llmpedia.engines.base import Engine, wait_before_retry
 from llmpedia.engines.concurrency.client import Permits
-from llmpedia.errors import EngineError
+from llmpedia.errors import EngineError, TransientError
 from llmpedia.probe.benchmark.grade import Grade, Graded, Response, grade
 from llmpedia.stages import Completion, Request
 from serving.errors import RefusalError

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from llmpedia.audit.evidence import Attempt, Evidence, Outcome, Provider, Source
-from llmpedia.engines.base import TransientError
+from llmpedia.errors import TransientError
 from llmpedia.web.address import parse
 from llmpedia.web.domains import ELIGIBLE, Domains
 from llmpedia.web.extractor import Extractor, ExtractorSettings

@@ -2,7 +2,7 @@
 revision and time.
 
 A provider that fails is no evidence of absence: it raises
-:class:`~llmpedia.engines.base.TransientError`, which the caller retries and in the end records as
+:class:`~llmpedia.errors.TransientError`, which the caller retries and in the end records as
 ``fetch_failed``; never as ``missing`` or ``nothing``.
 """
 

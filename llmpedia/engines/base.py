@@ -4,20 +4,8 @@ import random
 from typing import Protocol
 
 from llmpedia.config.walk import RetriesSection
+from llmpedia.errors import TransientError
 from llmpedia.stages import Completion, Request
-
-
-class TransientError(Exception):
-    """A try failed for a reason that may pass: overload, a dying replica, a cut connection.
-
-    ``wait_s``: the wait asked for. ``rate_limited``: it was refused because too much is asked at
-    once (HTTP 429).
-    """
-
-    def __init__(self, message: str, wait_s: float | None = None, rate_limited: bool = False) -> None:
-        super().__init__(message)
-        self.wait_s = wait_s
-        self.rate_limited = rate_limited
 
 
 class Engine(Protocol):

@@ -10,19 +10,17 @@ from typing import Any
 
 import aiohttp
 
-from llmpedia.engines.base import TransientError
 from llmpedia.engines.models import Models
 from llmpedia.engines.openai import (
-    Endpoint,
     bound_by,
     chat_body,
-    error_message,
     read_chat,
     refusal,
     schema_at_fault,
     schema_refused,
 )
-from llmpedia.errors import EngineError
+from llmpedia.errors import EngineError, TransientError
+from llmpedia.http import Endpoint, error_message
 from llmpedia.stages import Completion, Request
 
 URL = "/v1/chat/completions"

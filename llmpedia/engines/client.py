@@ -10,9 +10,9 @@ import asyncio
 import json
 
 from llmpedia.config.walk import RetriesSection
-from llmpedia.engines.base import Engine, TransientError, wait_before_retry
+from llmpedia.engines.base import Engine, wait_before_retry
 from llmpedia.engines.concurrency.client import Permits, Slot
-from llmpedia.errors import EngineError
+from llmpedia.errors import EngineError, TransientError
 from llmpedia.stages import Completion, Request
 from llmpedia.store.completion_lookup import Answers
 from llmpedia.store.journal import JournalWriter, Record, as_completion, completion_record

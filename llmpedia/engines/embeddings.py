@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from llmpedia.config.walk import JobConfig
-from llmpedia.engines.base import Engine, TransientError
-from llmpedia.engines.openai import Endpoint, error_message
+from llmpedia.engines.base import Engine
 from llmpedia.engines.packaged_weights import resolve_model
+from llmpedia.errors import TransientError
+from llmpedia.http import Endpoint, error_message
 from llmpedia.stages import Completer, Completion, Request
 
 Vectors = npt.NDArray[np.float32]

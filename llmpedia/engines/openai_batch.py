@@ -21,11 +21,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from llmpedia.config.walk import BatchSection, EngineSection
-from llmpedia.engines.base import TransientError
 from llmpedia.engines.batch_api import ENDED, BatchApi, Line, Outcome, SchemaRefusedError, custom_id, shards
 from llmpedia.engines.models import load_models
-from llmpedia.engines.openai import Endpoint
-from llmpedia.errors import EngineError
+from llmpedia.errors import EngineError, TransientError
+from llmpedia.http import Endpoint
 from llmpedia.stages import Completion, Request
 from llmpedia.store.journal import Record
 

@@ -45,8 +45,13 @@ def check_model(config: JobConfig, needs: list[Need]) -> None:
             )
 
 
-def check_context(config: JobConfig, needs: list[Need]) -> None:
+def check_context(config: JobConfig, needs: list[Need], within: str = "") -> None:
     """Raise unless prompt and answer of every stage fit ``engine.context_tokens``.
+
+    Args:
+        config: whose engine and stages are checked.
+        needs: what each stage takes.
+        within: where these settings stand in the user's file, as "judge."; empty at its top.
 
     Raises:
         ConfigError: naming the stage and the least number that would do.
@@ -55,9 +60,9 @@ def check_context(config: JobConfig, needs: list[Need]) -> None:
         need = n.prompt_chars // _CHARS_PER_TOKEN + n.max_tokens
         if need > config.engine.context_tokens:
             raise ConfigError(
-                f"engine.context_tokens = {config.engine.context_tokens}: stage {n.stage} needs "
-                f"about {need} (its prompt plus "
-                f"{n.max_tokens} to answer); set it to {need} or more, or stages.{n.stage}.max_tokens to less"
+                f"{within}engine.context_tokens = {config.engine.context_tokens}: stage {n.stage} needs "
+                f"about {need} (its prompt plus {n.max_tokens} to answer); set it to {need} or more, "
+                f"or {within}stages.{n.stage}.max_tokens to less"
             )
 
 

@@ -17,9 +17,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from llmpedia.config.walk import EngineSection
-from llmpedia.engines.base import TransientError
 from llmpedia.engines.packaged_weights import resolve_model
-from llmpedia.errors import EngineError
+from llmpedia.errors import EngineError, TransientError
 from llmpedia.stages import Completion, Request
 
 DEPLOYMENT = "engine"

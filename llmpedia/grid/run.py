@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from llmpedia.audit.article import AuditStages
 from llmpedia.audit.providers import names_of
 from llmpedia.audit.run import AuditProgress, audit
-from llmpedia.engines.openai import authorization
 from llmpedia.engines.preflight import check_model
 from llmpedia.execution.session import KeptSessions
 from llmpedia.grid.cells import Cell, Grid
 from llmpedia.grid.sharing import sources_of
+from llmpedia.http import authorization
 from llmpedia.materialize.needs import needs_of
 from llmpedia.materialize.run import Progress, describe_run, is_finished, materialize
 from llmpedia.store.files import Folder

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from llmpedia.config.walk import EngineSection, RetriesSection
-from llmpedia.engines.base import TransientError
-from llmpedia.engines.openai import Endpoint, error_message
-from llmpedia.errors import EngineError
+from llmpedia.errors import EngineError, TransientError
+from llmpedia.http import Endpoint, error_message
 from llmpedia.perplexity.backend import Ids, Logprobs, Task
 
 _WAYS: tuple[dict[str, Any], ...] = ({"prompt_logprobs": 0}, {"echo": True, "logprobs": 1})

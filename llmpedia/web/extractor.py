@@ -15,8 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from llmpedia.engines.base import TransientError
-from llmpedia.errors import EngineError
+from llmpedia.errors import EngineError, TransientError
 from llmpedia.web.page import Page, read_page
 
 HEADER = 4

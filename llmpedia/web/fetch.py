@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from llmpedia.engines.concurrency.limiter import retry_after
+from llmpedia.http import retry_after
 from llmpedia.web.address import Address, parse
 from llmpedia.web.guard import ForbiddenAddressError, Policy, Resolve, Resolver, pinned_backend
 

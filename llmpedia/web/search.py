@@ -15,9 +15,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from llmpedia.engines.base import TransientError
-from llmpedia.engines.openai import Endpoint
-from llmpedia.errors import ConfigError, EngineError
+from llmpedia.errors import ConfigError, EngineError, TransientError
+from llmpedia.http import Endpoint
 
 AUTO = "auto"
 # Valyu sends whole articles.
@@ -103,7 +102,7 @@ def make_search(kind: str, base_url: str | None, timeout_s: float) -> Search:
         return DuckDuckGo(base_url, timeout_s)
     if kind not in _APIS:
         raise ConfigError(
-            f"search = {kind!r}: no such search engine; take one of {', '.join([AUTO, 'duckduckgo', *_APIS])}"
+            f"web.backend = {kind!r}: no such search engine; take one of {', '.join(['duckduckgo', *_APIS])}"
         )
     return HttpSearch(kind, base_url, timeout_s)
 
@@ -115,7 +114,9 @@ class HttpSearch:
         self._api = _APIS[kind]
         base = base_url or self._api.base_url
         if base is None:
-            raise ConfigError(f"search = {kind!r} has no base_url; set it to the address of your instance")
+            raise ConfigError(
+                f"web.backend = {kind!r}: web.base_url is null; set it to the address of your instance"
+            )
         self.name = f"{kind}:{base.rstrip('/')}"
         self._key = _key(kind, self._api.key_env)
         self._endpoint = Endpoint(base, None, timeout_s)
@@ -157,7 +158,7 @@ class DuckDuckGo:
             from ddgs.engines.duckduckgo import Duckduckgo
         except ImportError as e:
             raise ConfigError(
-                "search = 'duckduckgo' needs the package ddgs; pip install ddgs, or set the key of "
+                "web.backend = 'duckduckgo' needs the package ddgs; pip install ddgs, or set the key of "
                 "another engine"
             ) from e
         self._engine = Duckduckgo
@@ -280,7 +281,7 @@ def _key(kind: str, key_env: str | None) -> str:
     key = os.environ.get(key_env, "") if key_env else ""
     if key_env and not key:
         raise ConfigError(
-            f"search = {kind!r}: the environment variable {key_env} is not set; set it to your key"
+            f"web.backend = {kind!r}: the environment variable {key_env} is not set; set it to your key"
         )
     return key
 

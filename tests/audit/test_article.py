@@ -2,7 +2,7 @@
 
 import asyncio
 
-from llmpedia.engines.base import TransientError
+from llmpedia.errors import TransientError
 from tests.support.builders.audit import ScriptedJudge, audited
 
 TEXT = "Ada was born in 1815. Ada died in London."

@@ -8,7 +8,7 @@ import pytest
 
 from llmpedia.audit.curated_web import CuratedWeb, WebSettings
 from llmpedia.audit.evidence import Evidence, Outcome
-from llmpedia.engines.base import TransientError
+from llmpedia.errors import TransientError
 from llmpedia.web.extractor import ExtractorSettings
 from llmpedia.web.fetch import FetchSettings
 from llmpedia.web.guard import Policy

@@ -9,8 +9,7 @@ import pytest
 
 from llmpedia.audit.evidence import Attempt, Evidence, Outcome
 from llmpedia.audit.providers import CachedProvider, EvidenceEngine, make_provider, names_of
-from llmpedia.engines.base import TransientError
-from llmpedia.errors import ConfigError, InputError
+from llmpedia.errors import ConfigError, InputError, TransientError
 from tests.support.builders.audit import Pages, audit_config
 from tests.support.builders.runs import make_request, one_line
 

@@ -9,11 +9,10 @@ import pytest
 from aiohttp import web
 
 from llmpedia.config.walk import EngineSection
-from llmpedia.engines.base import TransientError
 from llmpedia.engines.client import Client, GroupCommit
 from llmpedia.engines.concurrency.client import Permits
 from llmpedia.engines.openai import OpenAIEngine
-from llmpedia.errors import ConfigError, EngineError
+from llmpedia.errors import ConfigError, EngineError, TransientError
 from llmpedia.stages import Completion, Constraint
 from llmpedia.store.files import Folder
 from llmpedia.store.journal import JournalWriter, read_wave
@@ -78,7 +77,7 @@ def test_nobody_listening_is_transient():
         ("-1", 0.0),
         (None, None),
         ("", None),
-        ("Wed, 21 Oct 2026 07:28:00 GMT", None),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0),
         ("inf", None),
         ("-inf", None),
         ("nan", None),

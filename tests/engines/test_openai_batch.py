@@ -14,11 +14,10 @@ import pytest
 from aiohttp import web
 
 from llmpedia.config.walk import BatchSection, EngineSection
-from llmpedia.engines.base import TransientError
 from llmpedia.engines.batch_api import custom_id
 from llmpedia.engines.client import GroupCommit
 from llmpedia.engines.openai_batch import OpenAIBatchEngine
-from llmpedia.errors import EngineError
+from llmpedia.errors import EngineError, TransientError
 from llmpedia.rehearsal.server.batch_service import Batches, Delays, Plan
 from llmpedia.stages import Completion
 from llmpedia.store.files import Folder

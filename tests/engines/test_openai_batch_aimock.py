@@ -10,10 +10,9 @@ import subprocess
 import pytest
 
 from llmpedia.config.walk import BatchSection, EngineSection
-from llmpedia.engines.base import TransientError
 from llmpedia.engines.client import GroupCommit
 from llmpedia.engines.openai_batch import OpenAIBatchEngine
-from llmpedia.errors import EngineError
+from llmpedia.errors import EngineError, TransientError
 from llmpedia.stages import Completion
 from llmpedia.store.files import Folder
 from llmpedia.store.journal import JournalWriter, read_batches

@@ -5,9 +5,8 @@ import asyncio
 import pytest
 
 from llmpedia.config.walk import RetriesSection
-from llmpedia.engines.base import TransientError
 from llmpedia.engines.concurrency.client import Permits
-from llmpedia.errors import EngineError
+from llmpedia.errors import EngineError, TransientError
 from serving.errors import RefusalError
 from serving.judge import Passing
 from serving.metrics import Counts, render

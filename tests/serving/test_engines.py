@@ -9,8 +9,7 @@ import pytest
 from aiohttp import web
 
 from llmpedia.config.walk import EngineSection
-from llmpedia.engines.base import TransientError
-from llmpedia.errors import EngineError
+from llmpedia.errors import EngineError, TransientError
 from llmpedia.perplexity.scores import Question
 from serving.admission import Gate
 from serving.engines import DeployedEngine, EndpointEngine

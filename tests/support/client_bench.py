@@ -4,9 +4,9 @@ import asyncio
 from collections import Counter
 
 from llmpedia.config.walk import RetriesSection
-from llmpedia.engines.base import TransientError
 from llmpedia.engines.client import Client, GroupCommit
 from llmpedia.engines.concurrency.client import Permits
+from llmpedia.errors import TransientError
 from llmpedia.stages import Completion
 from llmpedia.store.files import Folder
 from llmpedia.store.journal import JournalWriter, read_wave

@@ -6,8 +6,7 @@ import json
 import pytest
 from aiohttp import web
 
-from llmpedia.engines.base import TransientError
-from llmpedia.errors import ConfigError, EngineError
+from llmpedia.errors import ConfigError, EngineError, TransientError
 from llmpedia.web.search import Hit, make_search, quoted
 
 KEYS = ["VALYU_API_KEY", "SERPER_API_KEY", "BRAVE_API_KEY"]
@@ -267,9 +266,13 @@ def test_ones_own_searxng_comes_before_duckduckgo(monkeypatch):
 
 @pytest.mark.parametrize(
     ("kind", "word"),
-    [("bing", "no such search engine"), ("searxng", "base_url"), ("serper", "SERPER_API_KEY")],
+    [
+        ("bing", "no such search engine"),
+        ("searxng", "web.base_url is null"),
+        ("serper", "SERPER_API_KEY"),
+    ],
 )
-def test_an_engine_that_cannot_be_had_is_told(monkeypatch, kind, word):
+def test_an_engine_that_cannot_be_had_names_the_setting(monkeypatch, kind, word):
     monkeypatch.delenv("SERPER_API_KEY")
     with pytest.raises(ConfigError, match=word):
         make_search(kind, None, 5)

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlencode
 
-from llmpedia.engines.base import TransientError
-from llmpedia.engines.concurrency.limiter import retry_after
-from llmpedia.errors import ConfigError, EngineError
+from llmpedia.errors import ConfigError, EngineError, TransientError
+from llmpedia.http import retry_after
 
 if TYPE_CHECKING:
     import httpx

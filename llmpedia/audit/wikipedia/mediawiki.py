@@ -20,7 +20,7 @@ from llmpedia.audit.wikipedia.coalescing import Batches
 from llmpedia.audit.wikipedia.plain_text import wikitext_plain
 from llmpedia.audit.wikipedia.responses import Answer, Found
 from llmpedia.audit.wikipedia.titles import Refused, Site, Title, safe_title
-from llmpedia.engines.base import TransientError
+from llmpedia.errors import TransientError
 
 _SITE = {"meta": "siteinfo", "siprop": "general|namespaces|namespacealiases|interwikimap"}
 _PAGES = {

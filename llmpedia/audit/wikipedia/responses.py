@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from llmpedia.audit.evidence import Outcome
 from llmpedia.audit.wikipedia.titles import Site
-from llmpedia.engines.base import TransientError
+from llmpedia.errors import TransientError
 
 Page = dict[str, Any]
 

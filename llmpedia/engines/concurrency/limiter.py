@@ -8,11 +8,11 @@ lowered allotment counts in full until its client has said that it is at or belo
 """
 
 import math
-import re
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from llmpedia.http import MAX_PAUSE_S
 
 # A client that has not reported for this long is dead.
 FORGET_S = 10.0
@@ -26,7 +26,6 @@ _CUT_EVERY_S = 1.0
 _HEADROOM = 8
 # The same for clients that others of a higher rank wait behind: what they do not use lies idle.
 _GROWTH = 1.25
-_MAX_PAUSE_S = 600.0
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ class Shares:
         self._forget_dead(now)
         self._adapt(report, now)
         if report.pause_s > 0:
-            self._paused_until = max(self._paused_until, now + min(report.pause_s, _MAX_PAUSE_S))
+            self._paused_until = max(self._paused_until, now + min(report.pause_s, MAX_PAUSE_S))
         demand = report.in_use + report.waiting
         bound = max(report.holds, report.in_use)
         client = self._clients.setdefault(report.client, _Known(report.rank, now, 0, 0, -math.inf))
@@ -201,38 +200,3 @@ def start_limiter(cap: int) -> Any:
     import ray
 
     return ray.remote(num_cpus=0.05, max_restarts=-1)(Limiter).remote(cap)
-
-
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-
-
-def pause_of(headers: Mapping[str, str]) -> float:
-    """Seconds that an answer's headers ask everybody to wait; 0 for none, 600 at most.
-
-    ``Retry-After``, and ``x-ratelimit-reset-*`` where ``x-ratelimit-remaining-*`` is down to 0.
-    """
-    pause = retry_after(headers.get("Retry-After")) or 0.0
-    for what in ("requests", "tokens"):
-        if headers.get(f"x-ratelimit-remaining-{what}", "").strip() == "0":
-            pause = max(pause, _duration(headers.get(f"x-ratelimit-reset-{what}", "")))
-    return min(pause, _MAX_PAUSE_S)
-
-
-def retry_after(value: str | None) -> float | None:
-    """Seconds of a ``Retry-After`` header, between 0 and 600; None where there is none that is a
-    number.
-    """
-    try:
-        seconds = float(value) if value else math.nan
-    except ValueError:
-        return None
-    return min(max(0.0, seconds), _MAX_PAUSE_S) if math.isfinite(seconds) else None
-
-
-def _duration(text: str) -> float:
-    """``6m0s``, ``120ms`` or plain seconds; what is neither is 0."""
-    plain = retry_after(text)
-    if plain is not None:
-        return plain
-    return sum(float(n) * _UNITS[unit] for n, unit in _PART.findall(text))

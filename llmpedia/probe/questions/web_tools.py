@@ -18,7 +18,7 @@ from llmpedia.audit.curated_web import Unread, WebSettings, now, read_answer
 from llmpedia.audit.evidence import dumps
 from llmpedia.audit.providers import web_settings
 from llmpedia.audit.settings import CacheSection, WebSection
-from llmpedia.engines.base import TransientError
+from llmpedia.errors import TransientError
 from llmpedia.stages import Completer, Completion, Request
 from llmpedia.web.cache import Cache
 from llmpedia.web.domains import Domains

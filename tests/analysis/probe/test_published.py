@@ -25,7 +25,9 @@ def test_each_line_is_one_way_to_count_1094_questions(model):
     """From the file as it is: the counts that were found give every printed digit again, K among
     them.
     """
-    text = files("llmpedia.analysis.probe").joinpath("elephantbench_leaderboard.csv").read_text(encoding="utf-8")
+    text = (
+        files("llmpedia.analysis.probe").joinpath("elephantbench_leaderboard.csv").read_text(encoding="utf-8")
+    )
     line = next(row for row in csv.DictReader(text.splitlines()) if row["model"] == model)
     complete, partial, failed = counts_of(line)
     assert complete + partial + failed == QUESTIONS

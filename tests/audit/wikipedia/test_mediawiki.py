@@ -10,8 +10,7 @@ from aiohttp import web
 from llmpedia.audit.evidence import Outcome
 from llmpedia.audit.wikipedia.api import MediaWikiSettings
 from llmpedia.audit.wikipedia.mediawiki import MediaWiki
-from llmpedia.engines.base import TransientError
-from llmpedia.errors import ConfigError, EngineError
+from llmpedia.errors import ConfigError, EngineError, TransientError
 from tests.support.harness import free_port
 
 AGENT = "llmpedia-test/1 (https://example.org)"

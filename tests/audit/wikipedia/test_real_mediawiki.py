@@ -9,8 +9,7 @@ import pytest
 from llmpedia.audit.evidence import Outcome
 from llmpedia.audit.wikipedia.api import MediaWikiSettings
 from llmpedia.audit.wikipedia.mediawiki import MediaWiki
-from llmpedia.engines.base import TransientError
-from llmpedia.errors import EngineError
+from llmpedia.errors import EngineError, TransientError
 from tests.support.wiki.mediawiki import Wiki
 
 pytestmark = pytest.mark.real

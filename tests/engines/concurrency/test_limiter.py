@@ -15,9 +15,9 @@ from llmpedia.engines.concurrency.limiter import (
     Grant,
     Report,
     Shares,
-    pause_of,
     start_limiter,
 )
+from llmpedia.http import pause_of
 
 
 class Client:

@@ -6,8 +6,7 @@ import asyncio
 
 import pytest
 
-from llmpedia.engines.base import TransientError
-from llmpedia.errors import ConfigError, EngineError
+from llmpedia.errors import ConfigError, EngineError, TransientError
 from llmpedia.probe.questions import web_tools
 from llmpedia.probe.questions.web_tools import WebPage, WebTools, hits_of, page_engine, page_of, search_engine
 from llmpedia.stages import Request

@@ -7,9 +7,8 @@ import time
 import aiohttp
 import pytest
 
-from llmpedia.engines.base import TransientError
 from llmpedia.engines.openai import read_chat
-from llmpedia.errors import ConfigError
+from llmpedia.errors import ConfigError, TransientError
 from llmpedia.materialize.steps import Phrases, Stages, Subject
 from llmpedia.rehearsal.settings import load_settings
 from llmpedia.stages import AnswerError, answer_text

@@ -10,7 +10,7 @@ from llmpedia.audit.evidence import Evidence, Outcome, Source
 from llmpedia.audit.providers import EvidenceEngine
 from llmpedia.audit.settings import AuditConfig
 from llmpedia.config.walk import parse_as
-from llmpedia.engines.base import TransientError
+from llmpedia.errors import TransientError
 from llmpedia.stages import Completion
 from tests.support.builders.runs import OPENAI
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 from llmpedia.audit.evidence import Evidence, Outcome, Source
 from llmpedia.audit.wikipedia.titles import Refused, Site, safe_title
-from llmpedia.engines.base import TransientError
+from llmpedia.errors import TransientError
 
 # Names of namespaces that every wiki takes, whatever its language.
 _CANONICAL = tuple(

@@ -12,8 +12,7 @@ import pytest
 from llmpedia.audit.evidence import Outcome
 from llmpedia.audit.wikipedia.offline.dump import DumpCopy, index_dump
 from llmpedia.audit.wikipedia.offline.xml_reader import is_disambiguation, redirect_target
-from llmpedia.engines.base import TransientError
-from llmpedia.errors import InputError
+from llmpedia.errors import InputError, TransientError
 
 SITE = """<siteinfo><sitename>Wikipedia</sitename><dbname>testwiki</dbname><base>https://en.wikipedia.org/wiki/Main_Page</base>
 <generator>MediaWiki 1.45</generator><case>{case}</case><namespaces><namespace key="0" case="first-letter" />

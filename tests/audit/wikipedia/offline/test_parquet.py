@@ -12,8 +12,7 @@ import pytest
 
 from llmpedia.audit.evidence import Outcome
 from llmpedia.audit.wikipedia.offline.parquet import WIKIMEDIA, Columns, ParquetCopy
-from llmpedia.engines.base import TransientError
-from llmpedia.errors import InputError
+from llmpedia.errors import InputError, TransientError
 
 
 def url(title):

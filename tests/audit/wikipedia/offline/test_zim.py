@@ -9,8 +9,7 @@ import pytest
 
 from llmpedia.audit.evidence import Outcome
 from llmpedia.audit.wikipedia.offline.zim import ZimCopy
-from llmpedia.engines.base import TransientError
-from llmpedia.errors import ConfigError, InputError
+from llmpedia.errors import ConfigError, InputError, TransientError
 
 writer = pytest.importorskip("libzim.writer", reason="the extra zim is not installed")
 
