@@ -1,5 +1,5 @@
-"""HTTP as every client of this package speaks it: one session a base URL, pauses that are asked for, errors
-that say whether another try is worth it.
+"""HTTP as every client of this package speaks it: one session a base URL, pauses that are asked
+for, errors that say whether another try is worth it.
 """
 
 import json

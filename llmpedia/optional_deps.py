@@ -4,16 +4,30 @@ import importlib.util
 
 from llmpedia.errors import ConfigError
 
+_AUDIT = (
+    "httpx",
+    "httpcore",
+    "idna",
+    "mwparserfromhell",
+    "mwxml",
+    "trafilatura",
+    "tld",
+    "resiliparse",
+    "scipy",
+    "sklearn",
+    "ddgs",
+)
+# Extra -> modules that its packages bring; a test holds them against pyproject.toml.
 _MODULES = {
-    "audit": ("httpx", "mwparserfromhell", "trafilatura", "resiliparse", "scipy", "sklearn"),
+    "audit": _AUDIT,
     "report": ("matplotlib", "scipy", "sklearn", "statsmodels", "mwparserfromhell"),
     "probe": (
+        *_AUDIT,
         "spacy",
         "fasttext",
         "datasketch",
         "fastwarc",
-        "resiliparse",
-        "scipy",
+        "zstandard",
         "statsmodels",
         "matplotlib",
         "text_to_num",

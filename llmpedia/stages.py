@@ -75,8 +75,15 @@ class Completion:
     fallback: str | None = None
 
 
-# How the last turn of a request begins that puts a question once more.
-ASKED_AGAIN = "That answer cannot be used"
+RETRY_OPENINGS = ("That answer cannot be used",)
+"""How the last turn of a request begins that puts a question once more: every wording that a
+release has sent, the present one last, so that retries in old runs are still known as such.
+"""
+
+
+def is_retry(text: str) -> bool:
+    """Whether the last turn of a request puts its question once more."""
+    return text.startswith(RETRY_OPENINGS)
 
 
 class Completer(Protocol):
@@ -128,7 +135,9 @@ class Stage(ABC, Generic[Q, A]):
         if rejected:
             answer, why = rejected
             messages.append(("assistant", answer[:500] or "(empty)"))
-            messages.append(("user", f"{ASKED_AGAIN}: {why}. Answer again, exactly in the form asked for."))
+            messages.append(
+                ("user", f"{RETRY_OPENINGS[-1]}: {why}. Answer again, exactly in the form asked for.")
+            )
         sampling = {
             "temperature": self.settings.temperature,
             "frequency_penalty": self.settings.frequency_penalty,

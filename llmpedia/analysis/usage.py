@@ -9,6 +9,7 @@ price is known.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,7 @@ import pyarrow.compute as pc
 
 from llmpedia.engines.models import Models, load_models
 from llmpedia.errors import ConfigError
-from llmpedia.stages import ASKED_AGAIN
+from llmpedia.stages import RETRY_OPENINGS, is_retry
 from llmpedia.store import journal
 from llmpedia.store.run_folder import RunFolder
 
@@ -26,7 +27,7 @@ Rows = list[dict[str, Any]]
 
 # The last turn of a request that puts a question once more, as JSON; a quote inside of a prompt is
 # escaped, so this is exact.
-_AGAIN = json.dumps({"role": "user", "content": ASKED_AGAIN})[:-2]
+_RETRY = "|".join(re.escape(json.dumps({"role": "user", "content": w})[:-2]) for w in RETRY_OPENINGS)
 # Journaled like completions, but no calls of a model that commits keep.
 _NOT_MODELS = frozenset({"embedding", "evidence_wikipedia", "evidence_web", "web_search", "web_page"})
 _COLUMNS = ["stage", "model", "messages", "prompt_tokens", "completion_tokens", "error", "cached_tokens"]
@@ -107,7 +108,7 @@ def _of_table(completions: pa.Table) -> Usage:
     counted = {
         "calls": pa.array([1] * completions.num_rows, pa.int64()),
         "errored": pc.invert(answered),
-        "asked_again": pc.fill_null(pc.match_substring(completions["messages"], _AGAIN), False),
+        "asked_again": pc.fill_null(pc.match_substring_regex(completions["messages"], _RETRY), False),
         "untold": pc.and_not(answered, pc.and_(*told)),
         **{
             name: pc.fill_null(completions[name], 0)
@@ -135,7 +136,7 @@ def under_way(run: RunFolder) -> Usage:
             for record in journal.read_wave(run.folder, wave).values():
                 if record["stage"] in _NOT_MODELS:
                     continue
-                again = record["messages"][-1][1].startswith(ASKED_AGAIN)
+                again = is_retry(record["messages"][-1][1])
                 row = {
                     "prompt_tokens": None,
                     "completion_tokens": None,

@@ -179,7 +179,8 @@ class CuratedWeb(Provider):
             # its snippet either
             snippet = None if read.off_limits else self._snippet(hit)
             result = f"{'snippet used, ' if snippet else ''}{read.why}"
-            return _Tried(hit, Attempt(hit.url, result), snippet, read.passing, read.wait_s)
+            attempt = Attempt(hit.url, result, read.passing)
+            return _Tried(hit, attempt, snippet, read.passing, read.wait_s)
         source = self._source(read, read.title or hit.title)
         return _Tried(
             hit, Attempt(hit.url, "used" if source.url == hit.url else f"used: {source.url}"), source

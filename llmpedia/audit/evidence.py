@@ -66,10 +66,14 @@ class Source:
 class Attempt:
     """An address that was tried or passed over, and what became of it (``used``, ``blocked: ...``,
     ``unusable: ...``, ...).
+
+    ``passing``: trouble that may be over the next time, so that this evidence is not kept; known
+    while it is looked for, and never stored.
     """
 
     url: str
     result: str
+    passing: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -86,8 +90,11 @@ class Evidence:
     attempts: tuple[Attempt, ...] = field(default=())
 
     def dumps(self) -> str:
-        """As JSON."""
-        return dumps(asdict(self))
+        """As JSON; without what holds only while it is looked for."""
+        data = asdict(self)
+        for attempt in data["attempts"]:
+            del attempt["passing"]
+        return dumps(data)
 
     @classmethod
     def loads(cls, text: str) -> Self:

@@ -25,12 +25,10 @@ if TYPE_CHECKING:
 
 OpenSlot = Callable[[], AbstractAsyncContextManager[Any]]
 
-# How attempts that may go better another time are marked: evidence that rests on one is not kept.
-PASSING = "failed: "
 # Quality of the rehearsal's pages, which are on no list.
 _LOOPBACK_SCORE = 90
-# What a probe looks up, to tell a subject that always fails from a service that is down.
-_PROBE = "Earth"
+# Looked up to tell a subject that always fails from a service that is down.
+_KNOWN_SUBJECT = "Earth"
 
 
 class EvidenceEngine:
@@ -41,12 +39,13 @@ class EvidenceEngine:
         self._fresh = provider.inner if isinstance(provider, CachedProvider) else provider
 
     async def generate(self, request: Request) -> Completion:
-        """See :class:`~llmpedia.engines.base.Engine`. A probe is never answered from the cache."""
-        if request.stage == "probe":
-            evidence = await self._fresh.find(_PROBE)
-        else:
-            evidence = await self._provider.find(request.messages[0][1])
+        """See :class:`~llmpedia.engines.base.Engine`."""
+        evidence = await self._provider.find(request.messages[0][1])
         return Completion(text=evidence.dumps(), finish_reason="stop")
+
+    async def check_health(self) -> None:
+        """See :class:`~llmpedia.engines.base.ChecksHealth`. Never answered from the cache."""
+        await self._fresh.find(_KNOWN_SUBJECT)
 
     async def close(self) -> None:
         """Let connections go."""
@@ -74,9 +73,8 @@ class CachedProvider:
         if kept is not None:
             return Evidence.loads(kept)
         evidence = await self.inner.find(subject)
-        if evidence.outcome != Outcome.FETCH_FAILED and not any(
-            PASSING in a.result for a in evidence.attempts
-        ):
+        passing = any(attempt.passing for attempt in evidence.attempts)
+        if evidence.outcome != Outcome.FETCH_FAILED and not passing:
             await self._cache.put(self._key, subject, evidence.dumps())
         return evidence
 

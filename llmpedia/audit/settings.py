@@ -77,7 +77,7 @@ class WikipediaSection(Section):
     Parquet of titles and texts).
 
     ``contact``: address or URL that the User-Agent names, as Wikimedia asks of every client.
-    ``concurrency``: requests at once.
+    ``concurrency``: requests at once; Wikimedia asks its guests for one after the other.
     """
 
     kind: Literal["mediawiki", "zim", "dump", "parquet"] = "mediawiki"
@@ -88,7 +88,7 @@ class WikipediaSection(Section):
     batch: Annotated[int, Field(ge=1, le=50)] = 20
     linger_s: Annotated[float, Field(ge=0.0)] = 0.02
     timeout_s: Seconds = 60.0
-    concurrency: Positive = 4
+    concurrency: Positive = 1
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

@@ -1,7 +1,7 @@
 """The engine interface: one request in, one completion out."""
 
 import random
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from llmpedia.config.walk import RetriesSection
 from llmpedia.errors import TransientError
@@ -23,6 +23,22 @@ class Engine(Protocol):
 
     async def close(self) -> None:
         """Let connections go."""
+        ...
+
+
+@runtime_checkable
+class ChecksHealth(Protocol):
+    """An engine with a way of its own to tell whether it answers at all; others are asked a short
+    question.
+    """
+
+    async def check_health(self) -> None:
+        """Return if anything at all is answered, without asking for what is paid.
+
+        Raises:
+            TransientError: nothing is, at present.
+            EngineError: it refuses us altogether.
+        """
         ...
 
 

@@ -136,6 +136,10 @@ class BatchApi:
         """A batch as it stands."""
         return await self._json("GET", f"batches/{batch_id}")
 
+    async def ping(self) -> None:
+        """Return if the service answers; asks for one row of a list, which costs nothing."""
+        await self._json("GET", "batches", params={"limit": "1"})
+
     async def recent(self, since: float) -> list[dict[str, Any]]:
         """The account's batches created at ``since`` (Unix seconds) or later, newest first."""
         found: list[dict[str, Any]] = []

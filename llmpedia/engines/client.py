@@ -10,7 +10,7 @@ import asyncio
 import json
 
 from llmpedia.config.walk import RetriesSection
-from llmpedia.engines.base import Engine, wait_before_retry
+from llmpedia.engines.base import ChecksHealth, Engine, wait_before_retry
 from llmpedia.engines.concurrency.client import Permits, Slot
 from llmpedia.errors import EngineError, TransientError
 from llmpedia.stages import Completion, Request
@@ -143,11 +143,17 @@ class Client:
         """Whether the engine answers anything at all; tells a request that always fails from an
         outage.
         """
-        sampling = json.dumps({**json.loads(request.sampling), "max_tokens": 16})
         try:
-            await self._engine.generate(
-                Request("probe", request.model, (("user", "Are you there?"),), None, sampling)
-            )
+            if isinstance(self._engine, ChecksHealth):
+                await self._engine.check_health()
+            else:
+                await self._engine.generate(_short(request))
         except TransientError:
             return False
         return True
+
+
+def _short(request: Request) -> Request:
+    """A question that any model answers at once, put to the model of a request."""
+    sampling = json.dumps({**json.loads(request.sampling), "max_tokens": 16})
+    return Request("health_check", request.model, (("user", "Are you there?"),), None, sampling)

@@ -136,6 +136,12 @@ class OpenAIBatchEngine:
             self._collect({name: request})
         return await asyncio.shield(waiting.answer)
 
+    async def check_health(self) -> None:
+        """See :class:`~llmpedia.engines.base.ChecksHealth`: a batch of one line is paid, and may
+        take a day.
+        """
+        await self._api.ping()
+
     async def close(self) -> None:
         """Stop waiting and let the connections go; batches under way go on, and the next start
         finds them.

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow.fs as pafs
 
 from llmpedia.errors import InputError
+from llmpedia.perplexity.scores import ErrorKind
 from llmpedia.perplexity.settings import ItemsSection
 from llmpedia.store.input_files import (
     DAMAGE,
@@ -111,7 +112,7 @@ def _item(number: int, record: Any, settings: ItemsSection) -> Item:
             if isinstance(record, Exception)
             else f"a {type(record).__name__}, not an object"
         )
-        return Item(number, None, None, (), f"item: {kind}")
+        return Item(number, None, None, (), ErrorKind.ITEM.message(kind))
     published = isinstance(record.get("eval"), dict)
     item_id = at(record, settings.id or ("benchmark_id" if published else "id"))
     question_field = settings.question or ("eval.question" if published else "question")
@@ -120,9 +121,15 @@ def _item(number: int, record: Any, settings: ItemsSection) -> Item:
     answers = at(record, answers_field)
     name = None if item_id is None else str(item_id)
     if any(half_character(text) for text in (name, question, *_values(answers))):
-        return Item(number, None, None, (), "item: a text holds half a character, which UTF-8 cannot")
+        return Item(
+            number,
+            None,
+            None,
+            (),
+            ErrorKind.ITEM.message("a text holds half a character, which UTF-8 cannot"),
+        )
     if not isinstance(question, str) or not question.strip():
-        return Item(number, name, None, (), f"item: {question_field} is no text")
+        return Item(number, name, None, (), ErrorKind.ITEM.message(f"{question_field} is no text"))
     given = _values(answers)
     values = [v for v in given if isinstance(v, str)]
     if not values or len(values) < len(given):
@@ -131,7 +138,9 @@ def _item(number: int, record: Any, settings: ItemsSection) -> Item:
             name,
             question,
             (),
-            f"item: {answers_field} is no list of answers (text, or objects with a text value)",
+            ErrorKind.ITEM.message(
+                f"{answers_field} is no list of answers (text, or objects with a text value)"
+            ),
         )
     return Item(number, name, question, tuple(values))
 

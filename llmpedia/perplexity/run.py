@@ -22,6 +22,7 @@ from llmpedia.execution.session import Session
 from llmpedia.execution.waves import Waves
 from llmpedia.perplexity.items import Item, Source, open_source, read_items
 from llmpedia.perplexity.replica import DEPLOYMENT, app_name, served
+from llmpedia.perplexity.scores import ErrorKind, kind_of
 from llmpedia.perplexity.settings import PerplexityJobConfig
 from llmpedia.perplexity.worker import PPL_ITEMS, ScoreWorker
 from llmpedia.prompts import load_prompt
@@ -195,11 +196,11 @@ def score_tables(items: tuple[Item, ...], visits: list[Row], per_token: bool) ->
 def facts_of(tables: dict[str, pa.Table], previous: Manifest | None) -> dict[str, Any]:
     """What the manifest says of the wave: counts, errors by kind, and running totals."""
     counts: dict[str, Any] = {name: rows.num_rows for name, rows in tables.items()}
-    errors = [e.split(":")[0] for e in tables["ppl_answers"]["error"].to_pylist() if e is not None]
+    errors = [kind_of(e) for e in tables["ppl_answers"]["error"].to_pylist() if e is not None]
     errors += [
-        e.split(":")[0]
+        kind_of(e)
         for e in tables["ppl_questions"]["error"].to_pylist()
-        if e is not None and e.startswith("item:")
+        if e is not None and kind_of(e) == ErrorKind.ITEM
     ]
     counts["tokens"] = sum(n for n in tables["ppl_answers"]["tokens"].to_pylist() if n is not None)
     before = previous.facts["totals"] if previous else {}

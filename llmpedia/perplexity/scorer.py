@@ -14,7 +14,14 @@ from llmpedia.errors import EngineError
 from llmpedia.perplexity.backend import Backend, Ids, Task
 from llmpedia.perplexity.endpoint_backend import EndpointBackend
 from llmpedia.perplexity.fingerprint import model_fingerprint
-from llmpedia.perplexity.scores import AnswerScore, Question, QuestionScore, score_answer, score_question
+from llmpedia.perplexity.scores import (
+    AnswerScore,
+    ErrorKind,
+    Question,
+    QuestionScore,
+    score_answer,
+    score_question,
+)
 from llmpedia.perplexity.settings import PerplexityConfig
 from llmpedia.perplexity.tokens import Encoded, Encoder
 from llmpedia.perplexity.torch_backend import TorchBackend
@@ -130,8 +137,9 @@ class PerplexityScorer:
             return AnswerScore(error=answer.error)
         if not encoded.context:
             return AnswerScore(
-                error="empty_context: the first token of an answer needs one before it; give a "
-                "prompt or a question"
+                error=ErrorKind.EMPTY_CONTEXT.message(
+                    "the first token of an answer needs one before it; give a prompt or a question"
+                )
             )
         if (
             size + len(answer.ids) >= self._longest
@@ -140,7 +148,7 @@ class PerplexityScorer:
                 f"{size} tokens and {len(answer.ids)} of the answer fill engine.context_tokens "
                 f"= {self._longest}"
             )
-            return AnswerScore(size, len(answer.ids), error=f"overlength: {told}")
+            return AnswerScore(size, len(answer.ids), error=ErrorKind.OVERLENGTH.message(told))
         known = self._remembered.get(self._key(encoded.context, answer.ids))
         return self._scored(question.answers[n], encoded, n, list(known)) if known is not None else None
 

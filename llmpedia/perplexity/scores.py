@@ -9,9 +9,29 @@ weighs the same whatever its length.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 _LOWEST = -700.0  # its exponential is still a float
 _ROUNDING = 1e-6
+
+
+class ErrorKind(StrEnum):
+    """Why an item or an answer has no score. Stored in front of the words, as ``kind: words``."""
+
+    ITEM = "item"
+    EMPTY_ANSWER = "empty_answer"
+    EMPTY_CONTEXT = "empty_context"
+    OVERLENGTH = "overlength"
+    SCORER = "scorer"
+
+    def message(self, words: str) -> str:
+        """The error as it is stored."""
+        return f"{self}: {words}"
+
+
+def kind_of(error: str) -> str:
+    """The kind that a stored error begins with."""
+    return error.partition(":")[0]
 
 
 @dataclass(frozen=True)
@@ -62,7 +82,9 @@ def score_answer(
     told = {"context_tokens": context_tokens, "tokens": len(logprobs), "boundary_merge": merged, "key": key}
     size = len(answer.encode())
     if not all(_LOWEST < p <= _ROUNDING for p in logprobs):
-        error = "scorer: a log-probability is above 0, not finite or below any that a model gives"
+        error = ErrorKind.SCORER.message(
+            "a log-probability is above 0, not finite or below any that a model gives"
+        )
         return AnswerScore(**told, bytes=size, error=error)  # type: ignore[arg-type]
     total = -math.fsum(logprobs)
     nll = total / len(logprobs)

@@ -14,7 +14,7 @@ from typing import Any
 
 from llmpedia.errors import ConfigError
 from llmpedia.perplexity.backend import Ids
-from llmpedia.perplexity.scores import Question
+from llmpedia.perplexity.scores import ErrorKind, Question
 from llmpedia.perplexity.settings import PromptSection
 from llmpedia.prompts import load_prompt
 
@@ -96,12 +96,12 @@ class Encoder:
 
     def _answer(self, text: str, context: Ids, answer: str) -> Answer:
         if not answer:
-            return Answer(error="empty_answer: there is nothing to score")
+            return Answer(error=ErrorKind.EMPTY_ANSWER.message("there is nothing to score"))
         joint = self._ids(text + answer)
         merged = joint[: len(context)] != context
         ids = self._plain(answer) if merged else joint[len(context) :]
         if not ids:
-            return Answer(error="empty_answer: the tokenizer makes no token of it")
+            return Answer(error=ErrorKind.EMPTY_ANSWER.message("the tokenizer makes no token of it"))
         end = (int(self._tokenizer.eos_token_id),) if self._settings.score_end else ()
         return Answer(ids + end, merged)
 

@@ -16,6 +16,7 @@ from llmpedia.engines.vllm_serve import answer_of
 from llmpedia.errors import EngineError
 from llmpedia.execution.ray_stream import VISITS, Row, failed_row
 from llmpedia.perplexity.replica import DEPLOYMENT, app_name, units_at_once
+from llmpedia.perplexity.scores import ErrorKind
 from llmpedia.perplexity.settings import PerplexityJobConfig
 
 PPL_ITEMS = pa.schema(
@@ -74,7 +75,7 @@ class ScoreWorker:
         try:
             return (await self._tried([item], 2))[0]
         except _FailedError as e:
-            return {"error": f"scorer: failed again and again, last: {e}"}
+            return {"error": ErrorKind.SCORER.message(f"failed again and again, last: {e}")}
 
     async def _tried(self, items: list[Row], attempts: int) -> list[Row]:
         retries = self._config.retries

@@ -46,16 +46,30 @@ def test_a_failure_is_never_kept(tmp_path):
 
 
 def test_evidence_that_rests_on_a_page_that_failed_in_passing_is_not_kept(tmp_path):
-    attempt = (Attempt("https://x.org", "snippet used, failed: HTTP 503"),)
+    attempt = (Attempt("https://x.org", "snippet used, failed: HTTP 503", passing=True),)
     page = Evidence("web", "Ada", Outcome.SNIPPETS, attempts=attempt)
     assert twice(tmp_path, {"Ada": page})[1] == ["Ada", "Ada"]
+
+
+def test_the_words_of_an_attempt_decide_nothing(tmp_path):
+    """An address may hold the word that says a failure: it is a failure's kind that counts."""
+    attempt = (Attempt("https://x.org/failed: 1", "used: https://x.org/failed: 2"),)
+    page = Evidence("web", "Ada", Outcome.PAGES, attempts=attempt)
+    assert twice(tmp_path, {"Ada": page})[1] == ["Ada"]
+
+
+def test_stored_evidence_is_what_it_was_before_failures_had_a_kind():
+    attempt = Attempt("https://x.org", "failed: HTTP 503", passing=True)
+    evidence = Evidence("web", "Ada", Outcome.NOTHING, attempts=(attempt,))
+    assert '"attempts": [{"url": "https://x.org", "result": "failed: HTTP 503"}]' in evidence.dumps()
+    assert Evidence.loads(evidence.dumps()) == evidence
 
 
 def test_old_entries_are_fetched_anew(tmp_path):
     assert twice(tmp_path, {"Ada": "Ada."}, days=1e-9)[1] == ["Ada", "Ada"]
 
 
-def test_a_probe_is_never_answered_from_the_cache(tmp_path):
+def test_a_check_of_health_is_never_answered_from_the_cache(tmp_path):
     """Else a service that is down looks alive, and every subject ends as fetch_failed for good."""
     inner = Pages("wikipedia", {"Earth": "Earth."})
     engine = EvidenceEngine(CachedProvider(inner, tmp_path / "c.sqlite", 30.0))
@@ -64,7 +78,7 @@ def test_a_probe_is_never_answered_from_the_cache(tmp_path):
         await engine.generate(make_request("Earth", stage="evidence_wikipedia"))
         inner.pages["Earth"] = TransientError("down")
         with pytest.raises(TransientError):
-            await engine.generate(make_request("Are you there?", stage="probe"))
+            await engine.check_health()
 
     asyncio.run(run())
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from llmpedia.errors import EngineError
+from llmpedia.errors import EngineError, TransientError
 from llmpedia.stages import Completion
 from tests.support.client_bench import Bench, ScriptedEngine, failing, key
 
@@ -104,3 +104,29 @@ def test_a_request_refused_by_a_busy_engine_that_dies_later_is_not_lost(tmp_path
     assert set(bench.journaled()) == {key("good")}
     bench.engine.answers = None
     assert bench.answers("a") == [Completion("re: a", "stop")]
+
+
+class CheckedEngine(ScriptedEngine):
+    """Knows by itself whether it is up."""
+
+    def __init__(self, up: bool, **scripted) -> None:
+        super().__init__(**scripted)
+        self.up = up
+        self.checks = 0
+
+    async def check_health(self):
+        self.checks += 1
+        if not self.up:
+            raise TransientError("connection refused")
+
+
+@pytest.mark.parametrize(
+    ("up", "outcome"),
+    [(True, Completion(error="engine: failed 3 times, last: HTTP 503")), (False, EngineError)],
+)
+def test_an_engine_that_checks_its_own_health_is_asked_no_question(tmp_path, up, outcome):
+    """Through the Batch API a question is a paid batch of one line, which may take a day."""
+    bench = Bench(tmp_path, CheckedEngine(up, outcomes={"bad": failing(9)}))
+    (answer,) = bench.answers("bad")
+    assert answer == outcome or type(answer) is outcome
+    assert (bench.engine.checks, bench.engine.probes) == (1, [])

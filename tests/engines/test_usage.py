@@ -10,7 +10,7 @@ from llmpedia.analysis.usage import committed, spent, usage_table
 from llmpedia.engines.models import load_models
 from llmpedia.materialize.status import status
 from llmpedia.materialize.subject import completion_row
-from llmpedia.stages import ASKED_AGAIN, Completion, Request
+from llmpedia.stages import RETRY_OPENINGS, Completion, Request
 from llmpedia.store.journal import JournalWriter, completion_record
 from llmpedia.store.run_folder import RunFolder
 from tests.support.builders.runs import Child, Corpus, Visit, make_config, make_request
@@ -23,9 +23,9 @@ ANSWERS = {
 
 def request(stage, model, n, again=False) -> Request:
     said = (
-        f'{ASKED_AGAIN}: "quoted". Answer again'
+        f'{RETRY_OPENINGS[0]}: "quoted". Answer again'
         if again
-        else f'What of {n}? {{"role": "user", "content": "{ASKED_AGAIN}"}}'
+        else f'What of {n}? {{"role": "user", "content": "{RETRY_OPENINGS[0]}"}}'
     )
     return Request(stage, model, (("system", "s"), ("user", said)), None, "{}")
 

@@ -34,7 +34,7 @@ class ScriptedEngine:
 
     async def generate(self, request):
         text = request.messages[-1][1]
-        if request.stage == "probe":
+        if request.stage == "health_check":
             self.probes.append(request)
         else:
             self.asked[text] += 1

@@ -36,8 +36,8 @@ WIKIMEDIA = frozenset(
     "wikisource.org wikibooks.org "
     "wikinews.org wikiversity.org wikifunctions.org mediawiki.org wikimediafoundation.org".split()
 )
-# What a probe looks for, to tell a request that always fails from a service that is down.
-_PROBE = "Earth"
+# Searched to tell a request that always fails from a service that is down.
+_KNOWN_SUBJECT = "Earth"
 # A server may ask for any wait; a page is not worth more.
 _LONGEST_WAIT_S = 30.0
 
@@ -66,17 +66,18 @@ class SearchEngine:
         self._cache = cache
 
     async def generate(self, request: Request) -> Completion:
-        """See :class:`~llmpedia.engines.base.Engine`. A probe is never answered from the cache.
+        """See :class:`~llmpedia.engines.base.Engine`.
 
         Raises:
             TransientError: worth another try.
             EngineError: the search engine refuses us altogether.
         """
-        if request.stage == "probe":
-            await alive(self._search)
-            return Completion("it answers", "stop")
         query = request.messages[0][1]
         return await _kept(self._cache, self.name, query, lambda: self._find(query))
+
+    async def check_health(self) -> None:
+        """See :class:`~llmpedia.engines.base.ChecksHealth`. Never answered from the cache."""
+        await alive(self._search)
 
     async def _find(self, query: str) -> str:
         return dumps([asdict(hit) for hit in await self._search.search(query, self._results)])
@@ -94,7 +95,7 @@ async def alive(search: Search) -> None:
         TransientError: it does not, at present.
         EngineError: it refuses us altogether.
     """
-    await search.search(_PROBE, 1)
+    await search.search(_KNOWN_SUBJECT, 1)
 
 
 class PageEngine:
@@ -131,11 +132,14 @@ class PageEngine:
             EngineError: pages cannot be read on this machine, or the search engine refuses us
             altogether.
         """
-        if request.stage == "probe":
-            await alive(self._search)
-            return Completion("it answers", "stop")
         url = request.messages[0][1]
         return await _kept(self._cache, self.name, url, lambda: self._read(url))
+
+    async def check_health(self) -> None:
+        """See :class:`~llmpedia.engines.base.ChecksHealth`: the search is asked, since any one page
+        may be gone.
+        """
+        await alive(self._search)
 
     async def _read(self, url: str) -> str:
         why = self.refusal(url)

@@ -20,6 +20,7 @@ from llmpedia.rehearsal.world import prose
 from llmpedia.rehearsal.world.model_profiles import THINKING, Mind, Minds, OtherMind
 from llmpedia.rehearsal.world.seeded_random import dice, share
 from llmpedia.rehearsal.world.world import World
+from llmpedia.stages import is_retry
 
 STAGES = (
     "self_grounding",
@@ -32,7 +33,6 @@ STAGES = (
     "grade",
     *PROBE_STAGES,
 )
-_REJECTED = "That answer cannot be used"
 _SUBJECT = re.compile(r"^Subject: (.*)$", re.M)
 _ROOT = re.compile(r"^Root topic: (.*)$", re.M)
 # What tells the user turn of a stage; the first that fits.
@@ -84,7 +84,7 @@ def asked(body: dict[str, Any]) -> Asked:
     thinks = _thinks(body, model)
     for message in reversed(messages):
         user = message["content"]
-        if message.get("role") != "user" or user.startswith(_REJECTED):
+        if message.get("role") != "user" or is_retry(user):
             continue
         named = form.get("name")
         stage = named if named in STAGES else _stage_by_words(system, user)

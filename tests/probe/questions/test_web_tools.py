@@ -175,15 +175,14 @@ def test_the_cache_keeps_answers_and_no_failure(tmp_path):
     assert over(RESULTS, {PLACE: 500}, what, caches) == (True, True, {PLACE: 2, "?marrow": 1})
 
 
-def test_a_probe_is_never_answered_from_the_cache(tmp_path):
+def test_a_check_of_health_is_never_answered_from_the_cache(tmp_path):
     async def what(search, page, served):
-        probe = Request("probe", search.name, (("user", "Are you there?"),), None, "{}")
-        await search.generate(probe)
-        await page.generate(probe)
+        await search.check_health()
+        await page.check_health()
         served.results = None
         for engine in (search, page):
             with pytest.raises(TransientError):
-                await engine.generate(probe)
+                await engine.check_health()
         return served.asked["?Earth"]
 
     caches = Cache(tmp_path / "s.sqlite", 1.0), Cache(tmp_path / "p.sqlite", 1.0)
