@@ -16,11 +16,12 @@ _AUDIT = (
     "scipy",
     "sklearn",
     "ddgs",
+    "protego",
 )
 # Extra -> modules that its packages bring; a test holds them against pyproject.toml.
 _MODULES = {
     "audit": _AUDIT,
-    "report": ("matplotlib", "scipy", "sklearn", "statsmodels", "mwparserfromhell"),
+    "report": ("matplotlib", "scipy", "sklearn", "statsmodels", "jinja2", "mwparserfromhell"),
     "probe": (
         *_AUDIT,
         "spacy",
@@ -30,6 +31,7 @@ _MODULES = {
         "zstandard",
         "statsmodels",
         "matplotlib",
+        "jinja2",
         "text_to_num",
     ),
     "site": (

@@ -7,6 +7,8 @@ What is decided, and how, is imported from ``llmpedia``, so that it is decided a
 
 from typing import Any
 
+from prometheus_client import Metric
+
 from llmpedia.audit.article import verdict_need
 from llmpedia.config.walk import EngineSection
 from llmpedia.engines import vllm_serve
@@ -22,7 +24,7 @@ from serving.dependencies import Parts
 from serving.engines import DeployedEngine, EndpointEngine
 from serving.errors import RefusalError
 from serving.judge import ChatEngine, ServedJudge
-from serving.metrics import Counts, Sample, render
+from serving.metrics import Counts, render
 from serving.scoring import DeployedScorer, Scorer
 from serving.settings import JudgeSection, PerplexitySection, ServeConfig, load_serve_config
 
@@ -134,11 +136,11 @@ class Ingress:
             config, self._digests, Parts(judge, scorer, model, *gates, self._counts, self._scrape)
         )
 
-    async def counts(self) -> tuple[str, list[Sample]]:
+    async def counts(self) -> tuple[str, list[Metric]]:
         """This replica's name and counts."""
         from ray import serve
 
-        return serve.get_replica_context().replica_tag, self._counts.samples()
+        return serve.get_replica_context().replica_tag, self._counts.families()
 
     async def _scrape(self) -> str:
         """The counts of all replicas, each asked by the one that was."""

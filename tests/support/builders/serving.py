@@ -141,7 +141,7 @@ class Served:
         )
 
     async def _scrape(self):
-        return render({"r1": self.counts.samples()}, 0)
+        return render({"r1": self.counts.families()}, 0)
 
     def client(self, client=("127.0.0.1", 1)) -> httpx.AsyncClient:
         transport = httpx.ASGITransport(self.app, client=client)
