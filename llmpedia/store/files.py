@@ -125,6 +125,18 @@ class Folder:
         info = self._fs.get_file_info(self.path(name))
         return info.size if info.type == pafs.FileType.File else None
 
+    def folders(self, name: str) -> list[str]:
+        """Names of the folders directly in a folder, sorted; hidden ones left out; empty if there
+        is none.
+        """
+        selector = pafs.FileSelector(self.path(name), allow_not_found=True)
+        inside = self._fs.get_file_info(selector)
+        return sorted(
+            info.base_name
+            for info in inside
+            if info.type == pafs.FileType.Directory and not info.base_name.startswith(".")
+        )
+
     def list(self, name: str, recursive: bool = False) -> list[str]:
         """Relative paths of the files under a folder, sorted; temporary and hidden ones left out;
         empty if there is no folder.

@@ -5,16 +5,13 @@ Audits lie in ``RUN/audits/NAME``. Those of another run, or damaged ones, are le
 ``notes``.
 """
 
-import re
 import threading
 from dataclasses import dataclass
 from functools import cached_property
 
 from llmpedia.errors import InputError
 from llmpedia.site.data.row_reader import OpenTables, Row
-from llmpedia.store.run_folder import RunFolder
-
-_RUN_FILE = re.compile(r"audits/([^/]+)/run\.yaml")
+from llmpedia.store.run_folder import RUN_FILE, RunFolder
 
 
 @dataclass(frozen=True)
@@ -88,18 +85,49 @@ class SiteAudit:
             return list(self._waves)
 
 
-def open_audits(run: RunFolder, tables: OpenTables) -> tuple[list[SiteAudit], list[str]]:
-    """The audits in a run's folder by name, and a line on each that cannot be shown."""
-    names = (_RUN_FILE.fullmatch(name) for name in run.folder.list("audits", recursive=True))
-    found = []
-    notes = list[str]()
-    for name in sorted(match.group(1) for match in names if match):
-        try:
-            audit = RunFolder.open(f"{run.uri.rstrip('/')}/audits/{name}")
-            found.append(SiteAudit(name, _checked(audit, run), tables))
-        except InputError as e:
-            notes.append(str(e))
-    return found, notes
+class RunAudits:
+    """The audits in a run's folder. Each is opened once, and again only where it has more commits."""
+
+    def __init__(self, run: RunFolder, tables: OpenTables) -> None:
+        """Nothing is opened yet.
+
+        Args:
+            run: whose audits they are.
+            tables: what opens the tables of an audit.
+        """
+        self._run = run
+        self._tables = tables
+        self._opened: dict[str, SiteAudit] = {}
+
+    def refresh(self) -> tuple[list[SiteAudit], list[str]]:
+        """The audits by name, and a line on each that cannot be shown.
+
+        An audit without new commits costs one listing of its ``waves`` and stays the object it was,
+        with all that has been read of it.
+        """
+        opened = {}
+        notes = list[str]()
+        for name in self._run.folder.folders("audits"):
+            try:
+                audit = self._audit(name)
+            except InputError as e:
+                notes.append(str(e))
+                continue
+            if audit is not None:
+                opened[name] = audit
+        self._opened = opened
+        return list(opened.values()), notes
+
+    def _audit(self, name: str) -> SiteAudit | None:
+        """None: a folder that holds no audit."""
+        known = self._opened.get(name)
+        commits = len(self._run.folder.list(f"audits/{name}/waves"))
+        if known is not None and len(known.run.manifests) == commits:
+            return known
+        if not self._run.folder.exists(f"audits/{name}/{RUN_FILE}"):
+            return None
+        audit = RunFolder.open(f"{self._run.uri.rstrip('/')}/audits/{name}")
+        return SiteAudit(name, _checked(audit, self._run), self._tables)
 
 
 def _checked(audit: RunFolder, run: RunFolder) -> RunFolder:

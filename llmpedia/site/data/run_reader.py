@@ -16,7 +16,7 @@ import numpy as np
 
 from llmpedia.entities.keys import canonical_key
 from llmpedia.errors import InputError
-from llmpedia.site.data.audits import AuditOf, ClaimOf, SiteAudit, open_audits
+from llmpedia.site.data.audits import AuditOf, ClaimOf, RunAudits, SiteAudit
 from llmpedia.site.data.backlinks import Incoming
 from llmpedia.site.data.catalogue import NONE, Catalogue, Ints, read_catalogue
 from llmpedia.site.data.listing import Listing
@@ -61,13 +61,13 @@ class SiteRun:
         self.name = name
         self.description = _checked(run)
         self.title = _title(self.description, name)
-        self._open_tables = tables
         self._tables = tables(run)
         self._catalogue = read_catalogue(self._tables, len(run.manifests))
         self._listing = Listing(self._catalogue)
         self._incoming = Incoming(self._tables, self._catalogue)
         self._lock = threading.Lock()
         self._wanted = frozenset(audits)
+        self._run_audits = RunAudits(run, tables)
         self._opened, self.notes = self._audits()
 
     def close(self) -> None:
@@ -81,7 +81,8 @@ class SiteRun:
             InputError: a file is missing or damaged.
         """
         with self._lock:
-            self.run.refresh()
+            if len(self.run.folder.list("waves")) != len(self.run.manifests):
+                self.run.refresh()
             before = (self._catalogue.waves, _commits(self._opened))
             self._opened, self.notes = self._audits()
             waves = len(self.run.manifests)
@@ -268,8 +269,8 @@ class SiteRun:
         }
 
     def _audits(self) -> tuple[list[SiteAudit], list[str]]:
-        found, notes = open_audits(self.run, self._open_tables)
-        return [audit for audit in found if not self._wanted or audit.name in self._wanted], notes
+        audits, notes = self._run_audits.refresh()
+        return [audit for audit in audits if not self._wanted or audit.name in self._wanted], notes
 
     def _last(self, table: str, wave: int | None, number: int) -> Row | None:
         rows = [] if wave is None else self._tables.rows(table, wave, "subject_id", [number])

@@ -360,6 +360,43 @@ def test_an_audit_that_goes_on_is_taken_up_on_refresh(tmp_path):
     assert [a.audit for a in site.audits(0)] == ["audit"]
 
 
+def test_an_audit_without_new_commits_is_not_opened_again(tmp_path, monkeypatch):
+    """Every look at a run's first page opened all its audits anew and threw away what was read of
+    them.
+    """
+    corpus = three_waves(tmp_path)
+    commit_audit(corpus.run, {0: ["One."]}, "first")
+    site = opened(tmp_path)
+    [first] = site.site_audits
+    uris = []
+    open_folder = RunFolder.open
+    monkeypatch.setattr(RunFolder, "open", lambda uri: uris.append(uri) or open_folder(uri))
+    assert [site.refresh(), site.refresh()] == [False, False]
+    assert uris == []
+    commit_audit(corpus.run, {0: ["Two."]}, "second")
+    assert site.refresh()
+    assert [uri.rpartition("/")[2] for uri in uris] == ["second"]
+    assert site.site_audits[0] is first
+
+
+def test_an_audit_with_more_commits_is_read_anew(tmp_path):
+    corpus = three_waves(tmp_path)
+    commit_audit(corpus.run, {0: ["One."]})
+    site = opened(tmp_path)
+    before = site.site_audits[0]
+    audit = RunFolder.open(before.run.uri)
+    with Lease(audit.folder) as lease:
+        audit.commit(lease, {}, {"totals": {}})
+    assert site.refresh()
+    assert len(site.site_audits[0].run.manifests) == len(before.run.manifests) + 1
+
+
+def test_a_folder_that_holds_no_audit_is_none(tmp_path):
+    three_waves(tmp_path)
+    (tmp_path / "audits" / "notes" / "waves").mkdir(parents=True)
+    assert (opened(tmp_path).audit_names, opened(tmp_path).notes) == ([], [])
+
+
 def test_names_differ_by_more_than_their_case():
     names = safe_names(["/a/Run", "/b/run", "/c/other"])
     assert names == ["a-Run", "b-run", "other"]
