@@ -194,7 +194,7 @@ def test_a_defect_is_a_500_that_tells_nothing_and_logs_places_only(caplog):
     response = ask("/v1/verify", body, Served(engine=Defective()))
     assert error(response)[:2] == (500, "internal")
     assert "ValueError" in caplog.text
-    assert "serving_guard" in caplog.text
+    assert "test_auth" in caplog.text
     for text in (response.text, caplog.text):
         assert SECRET not in text
         assert KEY not in text
