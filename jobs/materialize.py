@@ -7,7 +7,7 @@ is submitted again; the last line of its log tells its exit code and why.
 
 import sys
 
-from llmpedia.cli import job
+from llmpedia.cli.main import job
 
 if __name__ == "__main__":
     sys.exit(job("materialize", *sys.argv[1:]))

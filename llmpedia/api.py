@@ -4,21 +4,18 @@ Every kind of run folder opens: a walk, an imported encyclopedia, an audit, scor
 responses, grades.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from llmpedia.errors import InputError
+from llmpedia.run_kinds import spec_of
 from llmpedia.tables import TABLES
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from llmpedia.store.run_folder import RunFolder
-    from llmpedia.store.verify import Report
-
-WALK = "walk"
-"""Kind of a run whose ``run.yaml`` names none."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +64,7 @@ class Run:
 
     def __init__(self, folder: "RunFolder") -> None:
         self._folder = folder
-        self.kind: str = folder.description().get("kind") or WALK
+        self.kind = folder.kind
 
     @property
     def uri(self) -> str:
@@ -117,7 +114,7 @@ class Run:
 
     def verify(self) -> Verification:
         """Check that nothing is lost, doubled or without its source. Reads every file."""
-        report = verify_folder(self._folder)
+        report = spec_of(self._folder).verify(self._folder)
         return Verification(
             tuple(report.findings), tuple(report.notes), dict(report.checked), self._folder.fingerprint()
         )
@@ -135,28 +132,3 @@ def open_run(uri: str) -> Run:
     from llmpedia.store.run_folder import RunFolder
 
     return Run(RunFolder.open(uri))
-
-
-def verify_folder(run: "RunFolder") -> "Report":
-    """Check all of a run folder by what its kind asks for."""
-    by_kind = verifiers()
-    check = by_kind.get(run.description().get("kind") or WALK, by_kind[WALK])
-    return check(run)
-
-
-def verifiers() -> "dict[str, Callable[[RunFolder], Report]]":
-    """Kind of run folder -> its check."""
-    from llmpedia.audit.verify import verify_audit
-    from llmpedia.perplexity.verify import verify_scores
-    from llmpedia.probe.verify import verify_build, verify_grades, verify_responses
-    from llmpedia.store.verify import IMPORTED, verify
-
-    return {
-        WALK: verify,
-        IMPORTED: verify,
-        "audit": verify_audit,
-        "ppl": verify_scores,
-        "probe": verify_build,
-        "responses": verify_responses,
-        "grades": verify_grades,
-    }

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 import llmpedia
-from llmpedia.api import verifiers
-from llmpedia.cli import KINDS, main
+from llmpedia.cli.main import main
 from llmpedia.errors import InputError
 from llmpedia.store.run_folder import RunFolder
 from tests.audit.test_verify import write as write_audit
@@ -90,10 +89,6 @@ def test_verify_finds_what_is_damaged(tmp_path):
     path = next(Path(folder.uri).glob("tables/articles/*/*.parquet"))
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     assert any("articles" in finding for finding in llmpedia.open_run(folder.uri).verify().findings)
-
-
-def test_every_kind_of_run_folder_has_its_check():
-    assert set(verifiers()) == {"walk", *KINDS}
 
 
 def test_what_is_not_there_is_named(run, tmp_path):

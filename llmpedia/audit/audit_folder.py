@@ -9,6 +9,7 @@ from llmpedia.audit.evidence import USABLE, Evidence, Outcome, Source
 from llmpedia.audit.measures.verdicts import AuditData
 from llmpedia.audit.settings import AuditConfig
 from llmpedia.errors import InputError
+from llmpedia.store.kinds import RunKind
 from llmpedia.store.run_folder import RunFolder
 from llmpedia.wikitext import Article
 
@@ -23,7 +24,7 @@ def open_audit(uri: str) -> RunFolder:
         InputError: nothing is there, or it is no audit.
     """
     audit = RunFolder.open(uri)
-    if audit.description().get("kind") != "audit":
+    if audit.kind != RunKind.AUDIT:
         raise InputError(
             f"{uri}: is a run, not an audit; give a folder such as {uri.rstrip('/')}/audits/audit"
         )

@@ -27,6 +27,7 @@ from llmpedia.execution.ray_stream import Row, Work
 from llmpedia.execution.session import Session, Sessions
 from llmpedia.execution.waves import Waves
 from llmpedia.prompts import load_prompt
+from llmpedia.store.kinds import RunKind
 from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import Manifest, RunFolder
 from llmpedia.tables import table
@@ -80,7 +81,7 @@ def describe_audit(config: AuditConfig, run: RunFolder, providers: dict[str, str
     seeds = sorted(read_titles(config.sample.titles)) if config.sample.titles else []
     prompts = {name: load_prompt(name).sha256 for name in ("audit/claims", "audit/verdict")}
     audited = {"run": run.uri, "waves": len(run.manifests), "last_manifest": last.sha256}
-    return described(config, seeds, prompts, kind="audit", audited=audited, providers=providers)
+    return described(config, seeds, prompts, kind=RunKind.AUDIT.value, audited=audited, providers=providers)
 
 
 def audit(

@@ -26,9 +26,10 @@ from llmpedia.execution.provenance import versions_now
 from llmpedia.importing.formats import FORMS, Form, as_wikitext
 from llmpedia.importing.site import TITLE, SiteSettings, SiteTexts
 from llmpedia.importing.sources import Absent, Columns, FileTexts, FolderTexts, Text, Texts
+from llmpedia.store.kinds import RunKind
 from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import FORMAT, RUN_FILE, RunFolder
-from llmpedia.store.verify import IMPORTED, imbalances
+from llmpedia.store.verify import imbalances
 from llmpedia.tables import TABLES, Fate, table
 from llmpedia.wikitext import Article
 
@@ -91,8 +92,8 @@ def import_texts(
         call resumes.
     """
     probe = RunFolder(run_uri)
-    if probe.folder.exists(RUN_FILE) and (kind := probe.description().get("kind")) != IMPORTED:
-        what = f"what is of kind {kind}" if kind else "a walk"
+    if probe.folder.exists(RUN_FILE) and (kind := probe.kind) != RunKind.IMPORTED:
+        what = "a walk" if kind == RunKind.WALK else f"what is of kind {kind}"
         raise InputError(f"{run_uri}: holds {what}, not an import; give another --run")
     listed = title_lines(settings.titles, "--titles") if settings.titles else None
     source = texts or open_texts(settings, listed)
@@ -148,14 +149,14 @@ def describe_import(settings: ImportSettings, source: Texts, titles: list[str]) 
     unknown = dict.fromkeys(("seed", "root_topic", "persona", "prompting", "self_grounding", "examples"))
     identity = {
         "run": {**unknown, "mode": "titles"},
-        "engine": {"kind": IMPORTED, "model": settings.name},
+        "engine": {"kind": RunKind.IMPORTED.value, "model": settings.name},
         "stages": {},
         "waves": {"size": _WAVE},
         "import": source.identity,
     }
     return {
         "format": FORMAT,
-        "kind": IMPORTED,
+        "kind": RunKind.IMPORTED.value,
         "identity_hash": hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest(),
         "identity": identity,
         "config": {"texts": settings.texts, "titles": settings.titles, "name": settings.name},

@@ -26,6 +26,7 @@ from llmpedia.perplexity.scores import ErrorKind, kind_of
 from llmpedia.perplexity.settings import PerplexityJobConfig
 from llmpedia.perplexity.worker import PPL_ITEMS, ScoreWorker
 from llmpedia.prompts import load_prompt
+from llmpedia.store.kinds import RunKind
 from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import Manifest, RunFolder
 from llmpedia.tables import PPL_ANSWERS, table
@@ -61,7 +62,7 @@ def describe_job(config: PerplexityJobConfig, source: Source) -> Row:
     """What ``run.yaml`` holds."""
     prompt = config.prompt.name
     prompts = {prompt: load_prompt(prompt).sha256} if prompt else {}
-    return described(config, [], prompts, kind="ppl", source_sha256=source.sha256)
+    return described(config, [], prompts, kind=RunKind.SCORES.value, source_sha256=source.sha256)
 
 
 def score_items(config: PerplexityJobConfig, run_uri: str, progress: Callable[[Progress], None]) -> RunFolder:

@@ -21,6 +21,7 @@ from llmpedia.errors import InputError
 from llmpedia.store import journal
 from llmpedia.store.commit_times import write_moment
 from llmpedia.store.files import Folder, wave_of
+from llmpedia.store.kinds import RunKind
 from llmpedia.store.lease import Lease
 from llmpedia.tables import TABLES
 
@@ -176,6 +177,21 @@ class RunFolder:
             raise InputError(
                 f"{self.folder.path(RUN_FILE)}: damaged ({type(e).__name__}); restore it from a copy"
             ) from e
+
+    @property
+    def kind(self) -> RunKind:
+        """What it holds, as ``run.yaml`` says.
+
+        Raises:
+            InputError: it is damaged, or names a kind that this version does not know.
+        """
+        name = self.description().get("kind", RunKind.WALK)
+        if name not in set(RunKind):
+            raise InputError(
+                f"{self.folder.path(RUN_FILE)}: kind {name!r} is not known; this version reads "
+                f"{', '.join(RunKind)}: take the one that wrote it"
+            )
+        return RunKind(name)
 
     def refresh(self) -> None:
         """Read manifests committed since the last look.

@@ -9,15 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from llmpedia.store import journal
+from llmpedia.store.kinds import RunKind
 from llmpedia.store.run_folder import Manifest, RunFolder, content_hash, parquet_rows
 from llmpedia.tables import Fate
 
 Row = dict[str, Any]
 
-IMPORTED = "imported"
-"""Kind of a run whose articles were not asked of a model but read from somewhere: no completions, a
-row of ``imports`` each.
-"""
 # Fates that say which entity the candidate is.
 _NAMES_ENTITY = frozenset({Fate.QUEUED, Fate.KNOWN, Fate.WAVE_DUPLICATE, Fate.DUPLICATE})
 _MAX_FINDINGS = 100
@@ -39,7 +36,9 @@ class Report:
 
 @dataclass
 class _State:
-    """What earlier waves have established. ``imported``: see ``IMPORTED``."""
+    """What earlier waves have established. ``imported``: see
+    :class:`~llmpedia.store.kinds.RunKind`.
+    """
 
     imported: bool = False
     hops: list[int] = field(default_factory=list)
@@ -52,7 +51,7 @@ class _State:
 def verify(run: RunFolder) -> Report:
     """Check all of a run. Reads every file; memory holds the keys and one wave."""
     report = Report()
-    state = _State(run.description().get("kind") == IMPORTED)
+    state = _State(run.kind == RunKind.IMPORTED)
     for manifest in run.manifests:
         if check_files(run, manifest, report):
             rows = {t: run.read(t, [manifest.wave]).to_pylist() for t in _TABLES_READ}

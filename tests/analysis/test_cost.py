@@ -6,7 +6,7 @@ import pytest
 
 from llmpedia.analysis.common.systems import systems_of
 from llmpedia.analysis.cost import cost_part, engine_time, hours_of, stage_costs
-from llmpedia.cli import main
+from llmpedia.cli.main import main
 from llmpedia.engines.models import load_models
 from llmpedia.errors import EXIT_BAD_INPUT
 from llmpedia.store.commit_times import UNTOLD, Machine, Moment, write_moment

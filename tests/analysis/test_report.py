@@ -15,7 +15,7 @@ import pytest
 from llmpedia.analysis.audits.report import local_encoder
 from llmpedia.analysis.output.page import Part, write_report
 from llmpedia.analysis.report import _with_command, audits_of, report, write_runs_report
-from llmpedia.cli import main
+from llmpedia.cli.main import main
 from llmpedia.errors import EXIT_BAD_INPUT, ConfigError, InputError
 from llmpedia.store.run_folder import RunFolder
 from tests.audit.test_verify import write as write_audit
@@ -283,7 +283,7 @@ def test_usage_of_audits_names_run_and_audit(written, folder):
 
 def test_printing_loads_nothing_that_draws(runs):
     program = (
-        "import sys\nfrom llmpedia.cli import main\n"
+        "import sys\nfrom llmpedia.cli.main import main\n"
         f"code = main(['report', {runs[0].uri!r}])\n"
         "print('loaded', code, sorted({'matplotlib', 'scipy', 'sklearn', 'statsmodels'} & set(sys.modules)))"
     )

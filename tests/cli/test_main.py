@@ -2,7 +2,7 @@
 
 import pytest
 
-from llmpedia.cli import main
+from llmpedia.cli.main import main
 
 
 @pytest.mark.parametrize(

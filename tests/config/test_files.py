@@ -283,7 +283,7 @@ def test_an_unknown_persona_is_refused_before_anything_is_written(tmp_path):
 )
 def test_the_command_ends_with_2_and_one_line_and_starts_nothing(tmp_path, text, part):
     program = (
-        "import sys; from llmpedia.cli import main; code = main(sys.argv[1:]);"
+        "import sys; from llmpedia.cli.main import main; code = main(sys.argv[1:]);"
         "assert not {'ray', 'vllm', 'torch'} & set(sys.modules); sys.exit(code)"
     )
     command = [

@@ -8,9 +8,9 @@ import pytest
 
 from llmpedia.analysis.usage import committed, spent, usage_table
 from llmpedia.engines.models import load_models
-from llmpedia.materialize.status import status
 from llmpedia.materialize.subject import completion_row
 from llmpedia.stages import RETRY_OPENINGS, Completion, Request
+from llmpedia.status import status
 from llmpedia.store.journal import JournalWriter, completion_record
 from llmpedia.store.run_folder import RunFolder
 from tests.support.builders.runs import Child, Corpus, Visit, make_config, make_request

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from llmpedia.analysis.usage import asked, committed
-from llmpedia.cli import main
+from llmpedia.cli.main import main
 from llmpedia.config.walk import load_config
 from llmpedia.engines.models import load_models
 from llmpedia.engines.openai import chat_body

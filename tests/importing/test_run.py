@@ -15,7 +15,7 @@ from llmpedia.audit.audit_folder import constants_of
 from llmpedia.audit.providers import EvidenceEngine
 from llmpedia.audit.run import describe_audit
 from llmpedia.audit.sampling import articles_of
-from llmpedia.cli import main
+from llmpedia.cli.main import main
 from llmpedia.errors import ConfigError, InputError
 from llmpedia.importing.formats import as_wikitext
 from llmpedia.importing.run import ImportSettings, import_texts

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from llmpedia.cli import main
+from llmpedia.cli.main import main
 from llmpedia.config.walk import Config, parse_config
 from llmpedia.engines.memory import kv_bytes, memory_rows, parameters
 from llmpedia.engines.models import load_models

@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 import yaml
 
-from llmpedia.cli import main
+from llmpedia.cli.main import main
 
 HERE = Path(__file__).parent
 RAY = str(Path(sys.executable).parent / "ray")

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from llmpedia.errors import InputError
+from llmpedia.store.kinds import RunKind
 from llmpedia.store.run_folder import RunFolder
-from llmpedia.store.verify import IMPORTED
 
 _COLUMNS = ["name", "words", "links", "outline", "sections_missing", "sections_extra"]
 
@@ -26,7 +26,7 @@ def corpus_means(run: RunFolder) -> dict[str, float | int | None]:
     lengths = {name: pc.sum(pc.list_value_length(rows[name])).as_py() or 0 for name in _COLUMNS[3:]}
     links = pc.sum(rows["links"]).as_py() or 0
     sections = lengths["outline"] - lengths["sections_missing"] + lengths["sections_extra"]
-    written = run.description().get("kind") != IMPORTED
+    written = run.kind != RunKind.IMPORTED
     return {
         "articles": n,
         "mean_links": round(links / n, 1) if n and (written or links) else None,

@@ -31,8 +31,8 @@ from llmpedia.audit.evidence import TIERS
 from llmpedia.audit.measures.similarity import Encoder
 from llmpedia.audit.measures.verdicts import SHARES
 from llmpedia.audit.stages import NOT_ADJUDICATED
+from llmpedia.store.kinds import RunKind
 from llmpedia.store.run_folder import RunFolder
-from llmpedia.store.verify import IMPORTED
 
 SAMPLE = "titles"
 TABLE = "table_07_trap"
@@ -116,7 +116,7 @@ def _unaudited(systems: Sequence[System], chosen: Mapping[str, RunFolder]) -> Ro
 
 def _of_titles(run: RunFolder) -> bool:
     told = run.description()
-    return told.get("kind") == IMPORTED or told["identity"].get("run", {}).get("mode") == "titles"
+    return run.kind == RunKind.IMPORTED or told["identity"].get("run", {}).get("mode") == "titles"
 
 
 def _too_few(systems: Sequence[System], chosen: Mapping[str, RunFolder]) -> Rows:
@@ -125,11 +125,11 @@ def _too_few(systems: Sequence[System], chosen: Mapping[str, RunFolder]) -> Rows
         f"{'one system has' if chosen else 'no system has'} an audit of given titles; a comparison needs two"
     )
     steps = []
-    if not any(_of_titles(s.run) and s.run.description().get("kind") != IMPORTED for s in systems):
+    if not any(_of_titles(s.run) and s.run.kind != RunKind.IMPORTED for s in systems):
         steps.append(
             ("articles of our own", "llmpedia materialize configs/trap.yaml --set run.titles=TITLES")
         )
-    if not any(s.run.description().get("kind") == IMPORTED for s in systems):
+    if not any(s.run.kind == RunKind.IMPORTED for s in systems):
         steps.append(("another encyclopedia", "llmpedia import TEXTS --titles TITLES --name NAME"))
     steps.append(("an audit of each", _audit("RUN")))
     return [_row(table, what, reason, command) for table in (TABLE, FULL) for what, command in steps]

@@ -19,6 +19,7 @@ from llmpedia.analysis.funnel.counts import (
     count,
     spread_by_hop,
 )
+from llmpedia.store.kinds import RunKind
 from llmpedia.store.run_folder import RunFolder
 from llmpedia.tables import CAP_FATES, Fate
 
@@ -88,7 +89,7 @@ def funnel_part(systems: Sequence[System]) -> "Part":
 
 def is_walk(run: RunFolder) -> bool:
     """Whether it was materialized here."""
-    return run.description().get("kind") is None
+    return run.kind == RunKind.WALK
 
 
 def _tables(counted: Sequence[Counts]) -> dict[str, Rows]:

@@ -27,6 +27,7 @@ from llmpedia.probe.benchmark.human_grades import read_grade_sheet
 from llmpedia.probe.benchmark.release import DUPLICATE_QUESTION, released
 from llmpedia.probe.benchmark.run import FACTS_FILE, grades_folder, model_folder, models_of
 from llmpedia.store.files import Folder
+from llmpedia.store.kinds import RunKind
 from llmpedia.store.run_folder import RUN_FILE, RunFolder
 
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
@@ -86,7 +87,7 @@ def report_of(
     builds = [uri for uri in uris if Folder(uri).exists(RUN_FILE)]
     for number, uri in enumerate(builds, 1):
         run = RunFolder.open(uri)
-        if run.description().get("kind") != "probe":
+        if run.kind != RunKind.BUILD:
             raise InputError(f"{uri}: is neither a build nor a run of a probe; give the folder of one")
         named = "" if len(builds) == 1 else f"_{number}_{uri.rstrip('/').rpartition('/')[2]}"
         tables[f"build{named}"], tables[f"build_rejections{named}"] = funnel_of(run)
@@ -170,7 +171,7 @@ def _model(folder: RunFolder, grades_uri: str, ppl: Mapping[str, float] | None) 
 def _perplexities(uri: str) -> dict[str, float]:
     """benchmark_id -> the question's perplexity, of those that have one."""
     run = RunFolder.open(uri)
-    if run.description().get("kind") != "ppl":
+    if run.kind != RunKind.SCORES:
         raise InputError(f"{uri}: holds no scores; give the folder of llmpedia ppl over the benchmark's file")
     rows = run.read("ppl_questions", columns=["item_id", "ppl"]).to_pylist()
     return {row["item_id"]: row["ppl"] for row in rows if row["ppl"] is not None}

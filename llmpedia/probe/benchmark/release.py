@@ -18,6 +18,7 @@ from llmpedia.entities.keys import canonical_key
 from llmpedia.errors import InputError
 from llmpedia.probe.questions.writing import FORMULATIONS
 from llmpedia.store.files import Folder
+from llmpedia.store.kinds import RunKind
 from llmpedia.store.run_folder import RUN_FILE, RunFolder
 
 Row = dict[str, Any]
@@ -154,7 +155,7 @@ def read_benchmark(uri: str) -> list[Row]:
 
 def _finished(run: RunFolder) -> RunFolder:
     """A build whose models are done; a benchmark must not grow while it is used."""
-    if run.description().get("kind") != "probe":
+    if run.kind != RunKind.BUILD:
         raise InputError(
             f"benchmark = {run.uri!r}: is no build of a probe; give the folder of one, or a JSONL file"
         )

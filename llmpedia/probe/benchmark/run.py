@@ -25,6 +25,7 @@ from llmpedia.probe.settings.base import ProbeConfig
 from llmpedia.probe.settings.run import ProbeRunConfig
 from llmpedia.prompts import load_prompt
 from llmpedia.store.files import Folder
+from llmpedia.store.kinds import RunKind
 from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import RUN_FILE, RunFolder
 from llmpedia.tables import BENCHMARK, table
@@ -252,7 +253,7 @@ def _grades(own: ProbeConfig, run_uri: str, name: str, responses: RunFolder) -> 
 
 def _open_responses(uri: str) -> RunFolder:
     folder = RunFolder.open(uri)
-    if folder.description().get("kind") != "responses":
+    if folder.kind != RunKind.RESPONSES:
         raise InputError(f"{uri}: holds no responses; run llmpedia probe run first")
     return folder
 

@@ -34,6 +34,7 @@ from llmpedia.probe.candidates.attributes import load_slots
 from llmpedia.probe.build.step_registry import STEPS, enabled
 from llmpedia.probe.questions.web_tools import search_engine
 from llmpedia.prompts import load_prompt
+from llmpedia.store.kinds import RunKind
 from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import Manifest, RunFolder
 from llmpedia.tables import table
@@ -77,7 +78,7 @@ class StepPlan:
 def describe_build(config: BuildConfig) -> Row:
     """What the build's ``run.yaml`` holds."""
     prompts = {f"probe/{name}": load_prompt(f"probe/{name}").sha256 for name in BUILD_STAGES}
-    return described(config, [], prompts, kind="probe")
+    return described(config, [], prompts, kind=RunKind.BUILD.value)
 
 
 def build(config: BuildConfig, run_uri: str, progress: Callable[[BuildProgress], None]) -> RunFolder:

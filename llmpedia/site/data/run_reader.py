@@ -21,14 +21,14 @@ from llmpedia.site.data.backlinks import Incoming
 from llmpedia.site.data.catalogue import NONE, Catalogue, Ints, read_catalogue
 from llmpedia.site.data.listing import Listing
 from llmpedia.site.data.row_reader import OpenTables, Row, WaveTables
+from llmpedia.store.kinds import RunKind
 from llmpedia.store.run_folder import RunFolder
-from llmpedia.store.verify import IMPORTED
 
 __all__ = ["AuditOf", "ClaimOf", "Entity", "Row", "SiteRun", "open_runs"]
 
 _STAGES = ("self_grounding", "outline", "article", "ner", "arbitration")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
-_READABLE = (None, IMPORTED)
+_READABLE = (RunKind.WALK, RunKind.IMPORTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class SiteRun:
     @property
     def imported(self) -> bool:
         """Whether its articles are another encyclopedia's, see ``audit.imported``."""
-        return self.description.get("kind") == IMPORTED
+        return self.run.kind == RunKind.IMPORTED
 
     def entity(self, number: int) -> Entity | None:
         """An entity by its number; None: there is none."""
@@ -331,13 +331,13 @@ def _commits(audits: Sequence[SiteAudit]) -> list[tuple[str, int]]:
 
 def _checked(run: RunFolder) -> Row:
     description = run.description()
-    kind = description.get("kind")
-    if kind == "audit":
+    kind = run.kind
+    if kind == RunKind.AUDIT:
         above = run.uri.rstrip("/").rpartition("/audits/")[0] or description.get("audited", {}).get("run")
         raise InputError(f"{run.uri}: is an audit, not a run; give the run it is about, {above}")
     if kind not in _READABLE:
         raise InputError(
-            f"{run.uri}: is of kind {kind!r}, not a run; give the folder of a run, such as runs/demo"
+            f"{run.uri}: is of kind {kind.value!r}, not a run; give the folder of a run, such as runs/demo"
         )
     return description
 

@@ -21,8 +21,8 @@ from llmpedia.site.export.atomic_output import need_free, new_file, new_folder
 from llmpedia.site.export.redaction import masked_value
 from llmpedia.site.export.release import RELEASED, Filter, Row, Rows, released
 from llmpedia.site.pages.run_summary import source_name
+from llmpedia.store.kinds import RunKind
 from llmpedia.store.run_folder import RunFolder
-from llmpedia.store.verify import IMPORTED
 
 _ROWS_A_FILE = 20_000
 
@@ -170,7 +170,7 @@ def _card(
 
 
 def _imported(run: RunFolder) -> bool:
-    return run.description().get("kind") == IMPORTED
+    return run.kind == RunKind.IMPORTED
 
 
 def _told(run: RunFolder, identity: Row, claims: bool, private: Filter) -> str:

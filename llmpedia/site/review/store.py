@@ -8,6 +8,7 @@ from typing import Any
 
 from llmpedia.errors import InputError
 from llmpedia.site.review.sheet import Given, Item, SheetFile
+from llmpedia.store.kinds import RunKind
 from llmpedia.store.run_folder import RunFolder
 
 Context = dict[str, Any]
@@ -77,7 +78,7 @@ def open_builds(uris: Sequence[str], names: Sequence[str]) -> dict[str, RunFolde
     """
     builds = [RunFolder.open(uri) for uri in uris]
     for build in builds:
-        if build.description().get("kind") != "probe":
+        if build.kind != RunKind.BUILD:
             raise InputError(
                 f"--probe {build.uri}: is no build of a probe; give the folder of llmpedia probe build"
             )

@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from llmpedia.analysis.probe.folders import errors_of, funnel_of, probe_data, report_of
-from llmpedia.cli import main
+from llmpedia.cli.main import main
 from llmpedia.errors import ConfigError, InputError
 from llmpedia.probe.benchmark.human_grades import read_grade_sheet, write_grade_sheet
 from llmpedia.probe.benchmark.release import record, released

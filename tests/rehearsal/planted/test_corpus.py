@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from llmpedia.cli import main
+from llmpedia.cli.main import main
 from llmpedia.probe.documents import sentences
 from llmpedia.rehearsal.planted.corpus import documents, planted_documents, true_relation, truth
 from llmpedia.rehearsal.planted.disagreements import planted

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from llmpedia.cli import main
+from llmpedia.cli.main import main
 from llmpedia.materialize.run import describe_run
 from llmpedia.rehearsal.model.recall import answer, recalled
 from llmpedia.rehearsal.planted.corpus import planted_documents, true_relation

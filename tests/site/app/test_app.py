@@ -25,8 +25,8 @@ pytest.importorskip("nh3")
 from jinja2 import UndefinedError
 from starlette.testclient import TestClient
 
-from llmpedia.cli import main
-from llmpedia.cli_site import _listening
+from llmpedia.cli.main import main
+from llmpedia.cli.site import _listening
 from llmpedia.errors import EXIT_BAD_INPUT, EXIT_DONE, ConfigError, InputError
 from llmpedia.site.app import articles
 from llmpedia.site.app.app import create_app

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from llmpedia.cli import main
+from llmpedia.cli.main import main
 from llmpedia.errors import InputError
 from llmpedia.site.export.atomic_output import new_file, new_folder
 from llmpedia.site.export.dataset import write_dataset

@@ -15,8 +15,8 @@ from urllib.parse import unquote, urlsplit
 import pyarrow.parquet as pq
 import pytest
 
-from llmpedia.cli import main
-from llmpedia.cli_export import _say_private
+from llmpedia.cli.export import _say_private
+from llmpedia.cli.main import main
 from llmpedia.errors import InputError
 from llmpedia.importing.run import ImportSettings, import_texts
 from llmpedia.site.export.dataset import write_dataset, write_jsonl

@@ -20,8 +20,8 @@ from starlette.testclient import TestClient
 from llmpedia.audit.audit_folder import review_rows
 from llmpedia.audit.review import read_sheet, write_sheet
 from llmpedia.audit.run import audit_tables
-from llmpedia.cli import main
-from llmpedia.cli_site import _desk, _is_local
+from llmpedia.cli.main import main
+from llmpedia.cli.site import _desk, _is_local
 from llmpedia.errors import EXIT_DONE, InputError
 from llmpedia.probe.build.review import take_review, write_review_sheet
 from llmpedia.probe.build.review_sheet import REASONS

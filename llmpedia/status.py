@@ -5,21 +5,11 @@ from collections import Counter
 from typing import Any
 
 from llmpedia.analysis.usage import spent
+from llmpedia.run_kinds import spec_of
 from llmpedia.store import journal
+from llmpedia.store.kinds import RunKind
 from llmpedia.store.lease import read_lease
 from llmpedia.store.run_folder import RunFolder
-
-# By kind of folder: counts of failures, and counts by name.
-_FAILED = {"walk": ("errored",), "imported": ("errored",), "audit": ("extraction_failed",)}
-_COUNTED = {
-    "walk": ("fates",),
-    "imported": ("fates",),
-    "audit": ("outcomes", "verdicts_by_label"),
-    "ppl": ("errors",),
-    "probe": ("fates",),
-    "responses": ("outcomes",),
-    "grades": ("outcomes",),
-}
 
 
 def status(run: RunFolder) -> dict[str, Any]:
@@ -30,24 +20,19 @@ def status(run: RunFolder) -> dict[str, Any]:
     fates by step, or outcomes.
     """
     last = run.manifests[-1].facts if run.manifests else None
-    kind = run.description().get("kind", "walk")
-    counted = _COUNTED[kind]
-    own = (
-        {"hop": last["hop"] if last else None, "caps": last["caps"] if last else None}
-        if kind == "walk"
-        else {}
-    )
+    spec = spec_of(run)
+    walk = {}
+    if run.kind == RunKind.WALK:
+        walk = {name: last[name] if last else None for name in ("hop", "caps")}
     holder = read_lease(run.folder)
     under_way = [w for w in journal.waves_with_pieces(run.folder) if w > run.last_wave]
     return {
         "run": run.uri,
         "commits": run.last_wave + 1,
-        **own,
+        **walk,
         "totals": last["totals"] if last else None,
-        **{
-            name: sum(m.facts["counts"].get(name, 0) for m in run.manifests) for name in _FAILED.get(kind, ())
-        },
-        **{name: _summed(run, name) for name in counted},
+        **{name: sum(m.facts["counts"].get(name, 0) for m in run.manifests) for name in spec.failures},
+        **{name: _summed(run, name) for name in spec.counted},
         "writer": {**holder, "seconds_since_renewed": round(time.time() - holder["renewed"])}
         if holder
         else None,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from llmpedia.errors import EXIT_DONE, EXIT_FINDING, InputError
 from llmpedia.optional_deps import need_extra
 from llmpedia.progress import progress_bar
+from llmpedia.store.kinds import RunKind
 
 if TYPE_CHECKING:
     from llmpedia.store.run_folder import RunFolder
@@ -282,6 +283,6 @@ def _open_build(uri: str) -> "RunFolder":
     from llmpedia.store.run_folder import RunFolder
 
     run = RunFolder.open(uri)
-    if run.description().get("kind") != "probe":
+    if run.kind != RunKind.BUILD:
         raise InputError(f"{uri}: is no build of a probe; give the folder of llmpedia probe build")
     return run

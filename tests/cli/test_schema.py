@@ -1,4 +1,4 @@
-"""llmpedia/cli_schema.py: schemas of configurations, and the page that tells all settings."""
+"""llmpedia/cli/schema.py: schemas of configurations, and the page that tells all settings."""
 
 import json
 import re
@@ -8,13 +8,13 @@ import jsonschema
 import pytest
 import yaml
 
-from llmpedia.cli import main
-from llmpedia.cli_schema import KINDS, MISSING, configuration_page, schema_text, settings
+from llmpedia.cli.main import main
+from llmpedia.cli.schema import KINDS, MISSING, configuration_page, schema_text, settings
 
 ROOT = Path(__file__).parents[1]
 # But for the one that Ray Serve reads.
 CONFIGS = sorted(path for path in (ROOT / "configs").glob("**/*.yaml") if path.name != "serve-deploy.yaml")
-ANEW = "python -m llmpedia.cli_schema writes it anew"
+ANEW = "python -m llmpedia.cli.schema writes it anew"
 MOST_WITHOUT_DESCRIPTION = 557
 """Goes down as settings are described; 0 once all are."""
 

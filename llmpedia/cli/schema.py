@@ -1,7 +1,7 @@
 """``llmpedia schema KIND``: the JSON Schema of a kind of configuration; ``docs/configuration.md``
 is made of the same models.
 
-python -m llmpedia.cli_schema        # writes configs/schemas/ and docs/configuration.md of this
+python -m llmpedia.cli.schema        # writes configs/schemas/ and docs/configuration.md of this
 checkout anew
 """
 
@@ -37,7 +37,7 @@ MISSING = "*missing description*"
 _HEAD = """# Configuration
 
 Every setting of every kind of configuration: key, type, default, meaning. Made of the settings' classes by
-`python -m llmpedia.cli_schema`; do not edit. `llmpedia schema KIND` prints the same as JSON Schema.
+`python -m llmpedia.cli.schema`; do not edit. `llmpedia schema KIND` prints the same as JSON Schema.
 NAME stands for a name of your choice, or for one of those that the key before it knows.
 The default – is empty, or depends on other settings.
 """
@@ -169,4 +169,4 @@ def write_files(root: Path) -> None:
 
 
 if __name__ == "__main__":
-    write_files(Path(__file__).parent.parent)
+    write_files(Path(__file__).parents[2])
