@@ -11,7 +11,7 @@ import yaml
 from llmpedia.cli.main import main
 from llmpedia.cli.schema import KINDS, MISSING, configuration_page, schema_text, settings
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 # But for the one that Ray Serve reads.
 CONFIGS = sorted(path for path in (ROOT / "configs").glob("**/*.yaml") if path.name != "serve-deploy.yaml")
 ANEW = "python -m llmpedia.cli.schema writes it anew"
