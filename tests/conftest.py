@@ -3,6 +3,9 @@
 import os
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+# Threads of OpenMP spin while one of them waits for a core, and other tests are at work on the
+# cores too.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("RAY_AUTH_MODE", "disabled")
 os.environ.setdefault(
     "RAY_ENABLE_AUTO_CONNECT", "0"
@@ -13,7 +16,7 @@ os.environ.setdefault(
 
 import pytest
 
-from tests.support.harness import Head, ScriptedEngine
+from tests.support.harness import Head, ScriptedEngine, UndisturbedWalks
 
 
 @pytest.fixture(scope="session")
@@ -21,6 +24,12 @@ def head():
     head = Head()
     yield head
     head.close()
+
+
+@pytest.fixture(scope="session")
+def undisturbed(head, tmp_path_factory):
+    """Walks that nobody disturbs, for all tests that compare their own with one."""
+    return UndisturbedWalks(head, tmp_path_factory.mktemp("undisturbed"))
 
 
 @pytest.fixture
