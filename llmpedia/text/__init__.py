@@ -1,1 +1,1 @@
-"""text"""
+"""Text as people write it: scripts, numbers and dates, passages of long pages."""

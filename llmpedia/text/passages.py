@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from llmpedia.text.scripts import HANGUL, UNSPACED
+
 MARK = "\n[...]\n"
 
 # A passage may take this part of the budget, so that the lead, which is always in, never shuts out
@@ -20,12 +22,8 @@ MARK = "\n[...]\n"
 _SHARE = 4
 _K1 = 1.2
 _B = 0.75
-# Scripts in which not every word is set apart by spaces: kana, Han, Hangul, Thai, Lao, Myanmar,
-# Khmer.
-_DENSE = (
-    "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff\uac00-\ud7af"
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
-)
+# Scripts in which not every word is set apart by spaces.
+_DENSE = UNSPACED + HANGUL
 _MARKS = r"!-/:-@\[-`{-~\u00a0-\u00bf\u2000-\u206f\u3000-\u303f\uff00-\uff0f\uff1a-\uff20"
 _WORD = re.compile(rf"[{_DENSE}]{{1,2}}|[^\s{_DENSE}]+")
 # Runs without spaces and punctuation, as "\w+" would part Indic words at their vowel signs. Group

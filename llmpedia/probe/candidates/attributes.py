@@ -16,6 +16,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from llmpedia.errors import ConfigError
+from llmpedia.text.scripts import has_unspaced
 
 SHIPPED = Path(__file__).with_name("slots.yaml")
 # kinds of values: none is looked for; one that is made of names
@@ -25,8 +26,6 @@ NAMES = "name"
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-# Scripts that set no spaces between words: a cue in one of them is found inside a run of letters.
-_DENSE = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 _Text = Annotated[str, Field(min_length=1)]
 
 
@@ -92,7 +91,8 @@ class _Cues:
         for name, cues in by_name.items():
             for cue in cues:
                 names[" ".join(cue.lower().split())].add(name)
-        self._inside = {cue: frozenset(found) for cue, found in names.items() if _DENSE.search(cue)}
+        # A cue of a script without spaces is found inside a run of letters.
+        self._inside = {cue: frozenset(found) for cue, found in names.items() if has_unspaced(cue)}
         apart = [
             (_TOKEN.findall(cue), frozenset(found)) for cue, found in names.items() if cue not in self._inside
         ]

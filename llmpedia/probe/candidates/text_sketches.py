@@ -17,6 +17,8 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
+from llmpedia.text.scripts import UNSPACED
+
 Ints = npt.NDArray[np.int64]
 Hashes = npt.NDArray[np.uint32]
 Floats = npt.NDArray[np.floating[Any]]
@@ -28,8 +30,7 @@ RARE_WORDS = 32  # kept of a document, rarest first
 
 # Letters, or single characters of scripts that set no spaces between words; and numbers with their
 # commas and points.
-_DENSE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
-_WORD = re.compile(rf"[{_DENSE}]|[^\W\d_{_DENSE}]+")
+_WORD = re.compile(rf"[{UNSPACED}]|[^\W\d_{UNSPACED}]+")
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 
 

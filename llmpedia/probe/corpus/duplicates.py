@@ -15,18 +15,15 @@ import numpy as np
 
 from llmpedia.probe.documents import DocumentFate
 from llmpedia.probe.settings.build import CorpusSection
+from llmpedia.text.scripts import UNSPACED
 
 _SCHEME = "affine32"
 _SEED = 1
 # Missing a pair is weighed four times a pair looked at in vain: the estimate is taken of each
 # candidate all the same.
 _WEIGHTS = (0.2, 0.8)
-# Scripts without spaces: a character stands for a word.
-_UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-    "\U00020000-\U0003ffff"
-)
-_WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
+# In scripts without spaces a character stands for a word.
+_WORD = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+")
 # Odd constants, the first one that of Fibonacci hashing: they spread the words of a shingle over 64
 # bits.
 _STEP = np.uint64(0x9E3779B97F4A7C15)

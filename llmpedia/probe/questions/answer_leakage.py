@@ -12,13 +12,12 @@ from decimal import Decimal
 
 from llmpedia.entities.keys import canonical_key
 from llmpedia.text.numbers import Date, Figures, figures, languages_of, without_accents
+from llmpedia.text.scripts import has_unspaced
 
 _ENGLISH = ("en",)
 _SMALL = 3  # the ordinals up to here are said of anything
 _LONGEST_ENDING = 3  # letters of an ending or suffix: poet-s, Berlin-er
 _WORD = re.compile(r"[^\W_]+(?:[+#]+)?")
-# Scripts that put no space between words: Thai, Lao, Khmer, Japanese, Chinese.
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 # Units: signs, and letters that stand alone; "a" is a word, and a letter beside a point an
 # abbreviation.
 _SIGN = re.compile(r"[$€£¥₹%‰°]|(?<![\w'’.])[b-z](?![\w'’.])", re.I)
@@ -58,7 +57,7 @@ def says(text: str, name: str) -> bool:
     wanted = "".join(_folded(name))
     if not wanted:
         return name.strip() != "" and name.strip() in text
-    if _UNSPACED.search(wanted):
+    if has_unspaced(wanted):
         return wanted in "".join(words)
     return any(_begins(words[start:], wanted) for start in range(len(words)))
 

@@ -9,7 +9,8 @@ spaces.
 
 import unicodedata
 
-_UNSPACED = frozenset("CJK HIRAGANA KATAKANA HANGUL THAI LAO KHMER MYANMAR BOPOMOFO YI TANGUT NUSHU".split())
+from llmpedia.text.scripts import is_joined
+
 # Accents and points that readers leave out. Vowel signs of Indic scripts are marks as well, and are
 # kept.
 _ACCENTS = (
@@ -65,7 +66,7 @@ def _placed(char: str) -> str:
     kind = unicodedata.category(char)
     if kind[0] not in "LNM":
         return " "
-    return f" {char} " if unicodedata.name(char, "").split(" ")[0].split("-")[0] in _UNSPACED else char
+    return f" {char} " if is_joined(char) else char
 
 
 def _is_accent(char: str) -> bool:

@@ -16,6 +16,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from llmpedia.text.scripts import UNSPACED
+
 Kind = Literal["same", "changed", "only"]
 
 MOST_SENTENCES = 300
@@ -27,8 +29,8 @@ _ALIKE_ELSEWHERE = 0.75
 _MOST_MEETINGS = 2_000
 _MEETINGS_OF_TEXTS = 20_000
 # Scripts that put no space between words are taken character by character.
-_WORD = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_]+")
-_TOKEN = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+|[^\w\s]")
+_WORD = re.compile(rf"[{UNSPACED}]|[^\W_]+")
+_TOKEN = re.compile(rf"[{UNSPACED}]|\w+|[^\w\s]")
 _BRIDGE = 2  # characters of a word between two that differ that is not worth being told apart
 
 

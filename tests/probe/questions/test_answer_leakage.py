@@ -180,3 +180,29 @@ def test_strange_text_is_read_without_an_error(text):
     assert leak("When was Dray built?", [text, "no such thing"]) is None
     assert leak(f"When, {text}?", ["1871", "1874"]) is None
     assert same_value(text, text)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("ဘယ်သူက ရန်ကုန်မြို့ကို တည်ထောင်ခဲ့သလဲ", "ရန်ကုန်"),
+        ("နိုင်ငံ၏မြို့တော်မန္တလေးသည်ဘယ်နှစ်ခုနှစ်တွင်", "မန္တလေး"),
+        ("តើព្រះរាជាណាសាងសង់អង្គរវត្តនៅសតវត្សណា", "អង្គរវត្ត"),
+        ("ໃຜສ້າງວຽງຈັນໃນປີໃດ", "ວຽງຈັນ"),
+        ("ใครเป็นผู้ก่อตั้งกรุงเทพมหานครขึ้น", "กรุงเทพ"),
+        ("誰が大阪城を建てたのか", "大阪"),
+        ("谁建造了北京故宫", "北京"),
+        ("ལྷ་སའི་ཕོ་བྲང་སུས་བཞེངས", "ལྷ་ས"),
+        ("ꦱꦥꦏꦁꦩꦧꦔꦸꦤ꧀ꦪꦺꦴꦒꦾꦏꦂꦠ", "ꦪꦺꦴꦒꦾꦏꦂꦠ"),
+    ],
+)
+def test_an_answer_inside_a_run_of_unspaced_words_is_given_away(question, answer):
+    """Burmese had been taken for a script with spaces, so that a name in mid-sentence was not seen."""
+    assert leak(question, [answer, "other"]) is not None
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"), [("မြန်မာစာကို ဘယ်သူရေးသလဲ", "ရန်ကုန်"), ("誰が城を建てたのか", "大阪")]
+)
+def test_an_answer_that_is_not_there_is_not(question, answer):
+    assert leak(question, [answer, "other"]) is None
