@@ -1,48 +1,24 @@
 """Tier 2: what curated web pages say about a subject (paper, section 4.3 and appendix F)."""
 
 import asyncio
-from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
 from llmpedia.audit.evidence import Attempt, Evidence, Outcome, Provider, Source
 from llmpedia.errors import TransientError
 from llmpedia.web.address import parse
-from llmpedia.web.domains import ELIGIBLE, Domains
-from llmpedia.web.extractor import Extractor, ExtractorSettings
-from llmpedia.web.fetch import Fetched, Fetcher, FetchSettings, Refused
+from llmpedia.web.domains import Domains
+from llmpedia.web.extractor import Extractor
+from llmpedia.web.fetch import Fetched, Fetcher, Refused
 from llmpedia.web.guard import Resolve
-from llmpedia.web.search import AUTO, Hit, Search, make_search, quoted
+from llmpedia.web.search import Hit, Search, make_search, quoted
+from llmpedia.web.settings import Reach, WebSection
 
-
-@dataclass(frozen=True)
-class WebSettings:
-    """All that bears on what is found. Defaults are the paper's where it names them (appendix F).
-
-    ``search``: kind of search engine, or auto; ``results``: asked of it. ``pages``: addresses tried
-    at most. ``least_score``: of an address that may be used. ``strict_paper``: the paper's block
-    list alone, without our list of mirrors.
-    ``again_s``, ``longest_wait_s``: before a page that failed in passing is tried a second time,
-    and however long it asks for.
-    ``extra_domains``: domain -> score, beside the paper's list (a rehearsal world on this machine
-    has ``localhost``).
-    """
-
-    search: str = AUTO
-    base_url: str | None = None
-    search_timeout_s: float = 30.0
-    results: int = 10
-    pages: int = 3
-    least_score: int = ELIGIBLE
-    strict_paper: bool = False
-    again_s: float = 0.5
-    longest_wait_s: float = 5.0
-    extra_domains: Mapping[str, int] = field(default_factory=dict)
-    fetch: FetchSettings = field(default_factory=FetchSettings)
-    extract: ExtractorSettings = field(default_factory=ExtractorSettings)
-
-
+# Before a page that failed in passing is tried a second time, and however long it asks for.
+_AGAIN_S = 0.5
+_LONGEST_WAIT_S = 5.0
 # Kinds of pages that say more of this machine's load than of the page.
 _OVERLOADED = frozenset({"too_slow", "broken"})
 
@@ -100,27 +76,32 @@ class CuratedWeb(Provider):
     """Evidence from web pages."""
 
     def __init__(
-        self, settings: WebSettings, search: Search | None = None, resolve: Resolve | None = None
+        self,
+        web: WebSection,
+        reach: Reach | None = None,
+        search: Search | None = None,
+        resolve: Resolve | None = None,
     ) -> None:
-        """``search``, ``resolve``: in place of the engine that the settings name and of the
-        system's name lookup.
+        """Nothing is fetched yet.
+
+        Args:
+            web: how pages are searched, chosen, fetched and read.
+            reach: in place of where the settings allow to go.
+            search: in place of the engine that the settings name.
+            resolve: in place of the system's name lookup.
 
         Raises:
             ConfigError: the search engine cannot be had.
         """
-        self._settings = settings
-        self._search = search or make_search(settings.search, settings.base_url, settings.search_timeout_s)
-        self._domains = Domains.load(settings.strict_paper, settings.extra_domains)
-        self._fetcher = Fetcher(settings.fetch, resolve)
-        self._extractor = Extractor(settings.extract)
-        lists = ("paper" if settings.strict_paper else "paper and mirrors") + "".join(
-            f", {domain} {score}" for domain, score in sorted(settings.extra_domains.items())
-        )
-        caps = f"{settings.fetch.most_bytes} bytes, {settings.fetch.deadline_s:g} s"
+        reach = reach or web.reach()
+        self._web = web
+        self._search = search or make_search(web.backend, web.base_url, web.timeout_s)
+        self._domains = Domains.load(web.paper_exact, reach.scores)
+        self._fetcher = Fetcher(web.fetching(reach.policy), resolve)
+        self._extractor = Extractor(web.extracting())
         self.name = (
-            f"web:{self._search.name}, {settings.results} results, {settings.pages} pages of score "
-            f"{settings.least_score}, "
-            f"{caps}, lists: {lists}"
+            f"web:{self._search.name}, {web.results} results, {web.pages} pages of score {web.threshold}, "
+            f"{caps_and_lists(web, reach, [])}"
         )
 
     async def find(self, subject: str) -> Evidence:
@@ -132,7 +113,7 @@ class CuratedWeb(Provider):
             why.
             EngineError: the search engine refuses us altogether.
         """
-        hits = await self._search.search(quoted(subject), self._settings.results)
+        hits = await self._search.search(quoted(subject), self._web.results)
         chosen, passed_over = self._choose(hits)
         tried = _without_duplicates(await _all([self._try(hit) for hit in chosen]))
         sources = tuple(t.source for t in tried if t.source is not None)
@@ -167,7 +148,7 @@ class CuratedWeb(Provider):
             else:
                 passed_over.append(Attempt(hit.url, why))
         ranked = sorted(eligible.values(), key=lambda hit: -self._score(hit.url))
-        most = self._settings.pages
+        most = self._web.pages
         return ranked[:most], passed_over + [
             Attempt(h.url, f"not tried: {most} were better") for h in ranked[most:]
         ]
@@ -192,8 +173,8 @@ class CuratedWeb(Provider):
         """
         answer = await self._fetcher.fetch(url, self._refusal)
         if isinstance(answer, Refused) and answer.passing:
-            asked = self._settings.again_s if answer.wait_s is None else answer.wait_s
-            await asyncio.sleep(min(asked, self._settings.longest_wait_s))
+            asked = _AGAIN_S if answer.wait_s is None else answer.wait_s
+            await asyncio.sleep(min(asked, _LONGEST_WAIT_S))
             answer = await self._fetcher.fetch(url, self._refusal)
         return answer
 
@@ -209,12 +190,21 @@ class CuratedWeb(Provider):
         )
 
     def _refusal(self, url: str) -> str | None:
-        return self._domains.refusal(url, self._settings.least_score)
+        return self._domains.refusal(url, self._web.threshold)
 
     def _score(self, url: str) -> int:
         score = self._domains.score(url)
         assert score is not None  # asked of eligible addresses alone
         return score
+
+
+def caps_and_lists(web: WebSection, reach: Reach, more: list[str]) -> str:
+    """What tells apart readers that would make other things of one page; ``more``: said after the
+    lists.
+    """
+    lists = ["paper" if web.paper_exact else "paper and mirrors", *more]
+    lists += [f"{domain} {score}" for domain, score in sorted(reach.scores.items())]
+    return f"{web.max_bytes} bytes, {web.timeout_s:g} s, lists: {', '.join(lists)}"
 
 
 async def _all(tries: list[Awaitable[_Tried]]) -> list[_Tried]:

@@ -6,27 +6,20 @@ Nothing that failed is ever cached; what is, keeps the time at which it was fetc
 
 import asyncio
 import hashlib
-import ipaddress
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import Any
 
 from llmpedia import __version__
 from llmpedia.audit.evidence import Evidence, Outcome, Provider, Tier
-from llmpedia.audit.settings import AuditConfig, WebSection
+from llmpedia.audit.settings import AuditConfig
 from llmpedia.engines.packaged_weights import cache_dir
 from llmpedia.stages import Completion, Request
 from llmpedia.web.cache import Cache
 
-if TYPE_CHECKING:
-    from llmpedia.audit.curated_web import WebSettings
-
 OpenSlot = Callable[[], AbstractAsyncContextManager[Any]]
 
-# Quality of the rehearsal's pages, which are on no list.
-_LOOPBACK_SCORE = 90
 # Looked up to tell a subject that always fails from a service that is down.
 _KNOWN_SUBJECT = "Earth"
 
@@ -131,19 +124,10 @@ def names_of(config: AuditConfig) -> dict[str, str]:
 def _wikipedia(config: AuditConfig, slot: OpenSlot | None) -> Provider:
     settings = config.wikipedia
     if settings.kind == "mediawiki":
-        from llmpedia.audit.wikipedia.api import MediaWikiSettings
         from llmpedia.audit.wikipedia.mediawiki import MediaWiki
 
         agent = f"llmpedia/{__version__} ({settings.contact})"
-        asked = MediaWikiSettings(
-            timeout_s=settings.timeout_s,
-            maxlag_s=settings.maxlag_s,
-            batch=settings.batch,
-            linger_s=settings.linger_s,
-            parallel=settings.concurrency,
-            token=None,
-        )
-        return MediaWiki(settings.api_url, agent, asked, slot)
+        return MediaWiki(settings.api_url, agent, settings, slot)
     assert settings.path is not None  # settings refuse it
     if settings.kind == "zim":
         from llmpedia.audit.wikipedia.offline.zim import ZimCopy
@@ -181,33 +165,4 @@ def dump_index(path: str) -> Path:
 def _web(config: AuditConfig) -> Provider:
     from llmpedia.audit.curated_web import CuratedWeb
 
-    return CuratedWeb(web_settings(config.web))
-
-
-def web_settings(web: WebSection) -> "WebSettings":
-    """What the ``web`` section asks for, as what searches and reads takes it."""
-    from llmpedia.audit.curated_web import WebSettings
-    from llmpedia.web.extractor import ExtractorSettings
-    from llmpedia.web.fetch import FetchSettings
-    from llmpedia.web.guard import Policy
-    from llmpedia.web.search import AUTO
-
-    policy = Policy()
-    extra = dict[str, int]()
-    if web.allow_loopback and web.base_url:
-        parts = urlsplit(web.base_url)
-        ports = frozenset({parts.port} if parts.port else ())
-        policy = Policy((ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128")), ports)
-        extra = {parts.hostname or "localhost": _LOOPBACK_SCORE}
-    return WebSettings(
-        search=web.backend or AUTO,
-        base_url=web.base_url,
-        search_timeout_s=web.timeout_s,
-        results=web.results,
-        pages=web.pages,
-        least_score=web.threshold,
-        strict_paper=web.paper_exact,
-        extra_domains=extra,
-        fetch=FetchSettings(policy=policy, most_bytes=web.max_bytes, deadline_s=web.timeout_s),
-        extract=ExtractorSettings(workers=web.extractors, limit_s=web.extract_s),
-    )
+    return CuratedWeb(config.web)

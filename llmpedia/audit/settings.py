@@ -13,6 +13,7 @@ from pydantic import Field, field_validator, model_validator
 from llmpedia.audit.evidence import TIERS, Tier
 from llmpedia.config.files import found_file, load_mapping, parse_as
 from llmpedia.config.walk import JobConfig, Positive, Section
+from llmpedia.web.settings import CacheSection, WebSection
 
 Count = Annotated[int, Field(ge=0)]
 Seconds = Annotated[float, Field(gt=0.0)]
@@ -100,38 +101,6 @@ class WikipediaSection(Section):
         if self.kind != "mediawiki" and not self.path:
             raise ValueError(f"path: null: kind {self.kind} reads a local copy; set wikipedia.path")
         return self
-
-
-class WebSection(Section):
-    """Tier 2 (paper, appendix F). ``backend``: null takes the first whose key is set: Valyu,
-    Serper, Brave, else DuckDuckGo.
-
-    ``threshold``: least score of an address; ``pages``: most pages a subject; ``paper_exact``:
-    without this project's list of Wikipedia mirrors and sister projects. ``allow_loopback``: for
-    the rehearsal and tests; nothing else private is ever reached.
-    """
-
-    backend: Literal["valyu", "serper", "brave", "duckduckgo", "searxng", "rehearsal"] | None = None
-    base_url: str | None = None
-    threshold: Annotated[int, Field(ge=0, le=100)] = 60
-    pages: Annotated[int, Field(ge=1, le=10)] = 3
-    results: Annotated[int, Field(ge=1, le=50)] = 10
-    paper_exact: bool = False
-    timeout_s: Seconds = 20.0
-    max_bytes: Annotated[int, Field(ge=10_000)] = 2_000_000
-    extract_s: Seconds = 10.0
-    extractors: Positive = 2
-    concurrency: Positive = 8
-    allow_loopback: bool = False
-
-
-class CacheSection(Section):
-    """Evidence kept on this machine across audits. ``path``: a folder, null for none; ``days``:
-    then it is fetched anew.
-    """
-
-    path: str | None = None
-    days: Annotated[float, Field(gt=0.0)] = 30.0
 
 
 AUDIT_IDENTITY: dict[str, tuple[str, ...]] = {

@@ -14,7 +14,7 @@ import json
 import math
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -27,10 +27,11 @@ from llmpedia.importing.robots import Robots
 from llmpedia.importing.sources import Absent, Text
 from llmpedia.web.address import Address, parse
 from llmpedia.web.cache import Cache
-from llmpedia.web.extractor import Extractor, ExtractorSettings
-from llmpedia.web.fetch import Fetched, Fetcher, FetchSettings, Refused
+from llmpedia.web.extractor import Extractor
+from llmpedia.web.fetch import Fetched, Fetcher, Refused
 from llmpedia.web.guard import Policy, Resolve
 from llmpedia.web.page import decode
+from llmpedia.web.settings import WebSection
 
 TITLE = "{title}"
 _ATTEMPTS = 4
@@ -103,8 +104,10 @@ class SiteTexts:
             f"{' '.join(str(settings.contact).split())})"
         )
         policy = Policy(_LOOPBACK, frozenset({self._origin.port})) if settings.allow_loopback else Policy()
-        self._fetcher = Fetcher(FetchSettings(policy=policy, user_agent=agent, connections=1), resolve)
-        self._extractor = Extractor(ExtractorSettings(workers=1))
+        self._fetcher = Fetcher(
+            replace(WebSection().fetching(policy), user_agent=agent, connections=1), resolve
+        )
+        self._extractor = Extractor(WebSection(extractors=1).extracting())
         self._cache = Cache(settings.cache / "pages.sqlite", _DAYS)
         self._robots: Robots | None = None
         self._last = self._next = -math.inf

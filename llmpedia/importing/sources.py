@@ -23,7 +23,8 @@ import pyarrow.parquet as pq
 from llmpedia.entities.keys import canonical_key
 from llmpedia.errors import InputError
 from llmpedia.importing.formats import SUFFIXES, Form
-from llmpedia.web.extractor import Extractor, ExtractorSettings
+from llmpedia.web.extractor import Extractor
+from llmpedia.web.settings import WebSection
 
 _ROWS_READ = 1000
 _BLOCK = 1 << 20
@@ -104,7 +105,7 @@ class FileTexts:
         self._folder = tempfile.TemporaryDirectory(prefix="llmpedia-import-")
         self._kept = sqlite3.connect(Path(self._folder.name) / "texts.sqlite", isolation_level=None)
         self._kept.execute("CREATE TABLE texts (key TEXT PRIMARY KEY, title TEXT, place TEXT, text TEXT)")
-        self._extractor = Extractor(ExtractorSettings())
+        self._extractor = Extractor(WebSection().extracting())
         keys = None if wanted is None else set(map(canonical_key, wanted))
         self.titles, stray, doubled = self._keep(columns, keys)
         self.notes = _notes(stray, doubled)
@@ -168,7 +169,7 @@ class FolderTexts:
     may_change: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        self._extractor = Extractor(ExtractorSettings())
+        self._extractor = Extractor(WebSection().extracting())
         self._files: dict[str, Path] = {}
         doubled = 0
         whole = hashlib.sha256()

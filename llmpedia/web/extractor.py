@@ -26,12 +26,17 @@ _MODULE = "llmpedia.web.extractor"
 
 @dataclass(frozen=True)
 class ExtractorSettings:
-    """``limit_s``: for one page; ``start_s``: for a process to load its libraries; ``memory``:
-    bytes of address space.
+    """Caps of reading.
+
+    Attributes:
+        extractors: processes at most.
+        extract_s: for one page.
+        start_s: for a process to load its libraries.
+        memory: bytes of address space.
     """
 
-    workers: int = 2
-    limit_s: float = 10.0
+    extractors: int
+    extract_s: float
     start_s: float = 60.0
     memory: int = 2 * 1024**3
 
@@ -43,7 +48,7 @@ class Extractor:
 
     def __init__(self, settings: ExtractorSettings) -> None:
         self._settings = settings
-        self._free = asyncio.Semaphore(settings.workers)
+        self._free = asyncio.Semaphore(settings.extractors)
         self._idle: list[asyncio.subprocess.Process] = []
 
     async def read(self, body: bytes, content_type: str, charset: str | None = None) -> Page:
@@ -58,7 +63,7 @@ class Extractor:
             worker = self._idle.pop() if self._idle else await self._start()
             done = False
             try:
-                async with asyncio.timeout(self._settings.limit_s):
+                async with asyncio.timeout(self._settings.extract_s):
                     page = await self._ask(worker, pickle.dumps((body, content_type, charset)))
                 done = True
                 return page
@@ -79,7 +84,7 @@ class Extractor:
 
     async def _start(self) -> asyncio.subprocess.Process:
         """A process that has said it is ready."""
-        limits = str(self._settings.memory), str(int(self._settings.limit_s) + 5)
+        limits = str(self._settings.memory), str(int(self._settings.extract_s) + 5)
         pipe = asyncio.subprocess.PIPE
         nothing = asyncio.subprocess.DEVNULL
         worker = await asyncio.create_subprocess_exec(

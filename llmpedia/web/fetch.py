@@ -12,7 +12,7 @@ import socket
 import ssl
 import zlib
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from llmpedia.http import retry_after
@@ -51,14 +51,18 @@ _CHARSET = re.compile(r"charset\s*=\s*[\"']?([A-Za-z0-9_.:-]{1,40})")
 
 @dataclass(frozen=True)
 class FetchSettings:
-    """Caps of one fetch, redirects together. ``most_bytes``: on the wire, and again after
-    inflating.
+    """Caps of one fetch, redirects together.
+
+    Attributes:
+        policy: where it may go.
+        max_bytes: on the wire, and again after inflating.
+        timeout_s: for all of it.
     """
 
-    policy: Policy = field(default_factory=Policy)
-    most_bytes: int = 2_000_000
+    policy: Policy
+    max_bytes: int
+    timeout_s: float
     most_redirects: int = 5
-    deadline_s: float = 20.0
     connect_s: float = 5.0
     connections: int = 64
     user_agent: str = "llmpedia/0.1 (fact checking; reads single pages)"
@@ -128,7 +132,7 @@ class Fetcher:
         """
         async with self._free:  # waiting for one's turn is no fault of the server's
             try:
-                async with asyncio.timeout(self._settings.deadline_s):
+                async with asyncio.timeout(self._settings.timeout_s):
                     return await self._follow(url, permit)
             except _StopError as e:
                 return Refused(url, e.reason, e.passing, e.off_limits, e.wait_s)
@@ -182,7 +186,7 @@ class Fetcher:
             return Fetched(url, address.url, response.status, content_type, named, body)
 
     async def _read(self, stream: AsyncIterator[bytes], headers: Mapping[str, str]) -> bytes:
-        most = self._settings.most_bytes
+        most = self._settings.max_bytes
         length = headers.get("content-length", "")
         if length.isdigit() and int(length[:20]) > most:
             raise _StopError(f"{length[:20]} bytes are announced, more than {most}")
@@ -222,7 +226,7 @@ class Fetcher:
         )
 
     def _timeouts(self) -> dict[str, Any]:
-        whole = self._settings.deadline_s
+        whole = self._settings.timeout_s
         return {
             "timeout": {"connect": self._settings.connect_s, "read": whole, "write": whole, "pool": whole}
         }

@@ -18,7 +18,6 @@ from typing import Any, Protocol
 from llmpedia.errors import ConfigError, EngineError, TransientError
 from llmpedia.http import Endpoint
 
-AUTO = "auto"
 # Valyu sends whole articles.
 _LONGEST_SNIPPET = 1000
 _TAGS = re.compile(r"<[^>]{0,200}>")
@@ -90,20 +89,22 @@ def quoted(subject: str) -> str:
     return f'"{_bare(subject)[:_LONGEST_QUERY]}"'
 
 
-def make_search(kind: str, base_url: str | None, timeout_s: float) -> Search:
-    """The engine of a kind, or the first at hand for ``auto``. ``base_url``: in place of the
-    engine's own.
+def make_search(backend: str | None, base_url: str | None, timeout_s: float) -> Search:
+    """The engine of a name.
+
+    Args:
+        backend: one of ``BACKENDS``; None takes the first at hand.
+        base_url: in place of the engine's own.
+        timeout_s: for one search.
 
     Raises:
         ConfigError: there is no such kind, or it lacks its key, address or package.
     """
-    kind = _first_at_hand(base_url) if kind == AUTO else kind
+    kind = _first_at_hand(base_url) if backend is None else backend
     if kind == "duckduckgo":
         return DuckDuckGo(base_url, timeout_s)
     if kind not in _APIS:
-        raise ConfigError(
-            f"web.backend = {kind!r}: no such search engine; take one of {', '.join(['duckduckgo', *_APIS])}"
-        )
+        raise ConfigError(f"web.backend = {kind!r}: no such search engine; take one of {', '.join(BACKENDS)}")
     return HttpSearch(kind, base_url, timeout_s)
 
 
@@ -267,6 +268,9 @@ _APIS: Mapping[str, _Api] = {
     ),
     "rehearsal": _Api(_rehearsal, lambda data: data["results"], ("url", "title", "snippet")),
 }
+
+BACKENDS = (*_APIS, "duckduckgo")
+"""Names of the engines; those with a key in the paper's order."""
 
 
 def _first_at_hand(base_url: str | None) -> str:

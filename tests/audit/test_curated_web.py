@@ -6,13 +6,12 @@ import json
 
 import pytest
 
-from llmpedia.audit.curated_web import CuratedWeb, WebSettings
+from llmpedia.audit.curated_web import CuratedWeb
 from llmpedia.audit.evidence import Evidence, Outcome
 from llmpedia.errors import TransientError
-from llmpedia.web.extractor import ExtractorSettings
-from llmpedia.web.fetch import FetchSettings
 from llmpedia.web.guard import Policy
 from llmpedia.web.search import Hit
+from llmpedia.web.settings import Reach, WebSection
 from tests.support.hostile import ARTICLE, HOME, PROSE, Case, HostileServer, Names, page, redirect, status
 
 # britannica.com scores 100, nasa.gov 95, nih.gov 94, cdc.gov 93, webmd.com 72
@@ -54,7 +53,7 @@ class Found:
     with each.
     """
 
-    def __init__(self, *sites, snippet="A snippet", subject="Vannevar Bush", **settings):
+    def __init__(self, *sites, snippet="A snippet", subject="Vannevar Bush", scores=None, **settings):
         async def run():
             async with HostileServer([Case("", answer) for _, answer in sites]) as server:
                 self.port = server.port
@@ -62,9 +61,9 @@ class Found:
                     [Hit(self.url(host, i), f"Title {i}", snippet) for i, (host, _) in enumerate(sites)]
                 )
                 policy = Policy((ipaddress.ip_network(f"{HOME}/32"),), frozenset({server.port}))
-                caps = FetchSettings(policy=policy, deadline_s=5.0)
-                chosen = WebSettings(fetch=caps, extract=ExtractorSettings(workers=1), **settings)
-                provider = CuratedWeb(chosen, self.engine, Names({s: [HOME] for s in SITES}))
+                chosen = WebSection(timeout_s=5.0, extractors=1, **settings)
+                names = Names({s: [HOME] for s in SITES})
+                provider = CuratedWeb(chosen, Reach(policy, scores or {}), self.engine, names)
                 try:
                     self.evidence = await provider.find(subject)
                 finally:
@@ -93,17 +92,18 @@ def test_a_page_is_evidence():
     assert PROSE in source.text
 
 
-def test_a_page_that_failed_in_passing_is_tried_a_second_time():
+def test_a_page_that_failed_in_passing_is_tried_a_second_time(monkeypatch):
     """Beside usable pages nobody would come back for it, and the evidence would hang on one lost
     packet.
     """
+    monkeypatch.setattr("llmpedia.audit.curated_web._AGAIN_S", 0.01)
     asked = []
 
     async def answer(writer):
         asked.append(1)
         await (DOWN if len(asked) == 1 else SOUND)(writer)
 
-    found = Found(("nasa.gov", answer), ("nih.gov", SOUND), again_s=0.01)
+    found = Found(("nasa.gov", answer), ("nih.gov", SOUND))
     assert (len(asked), [s.how for s in found.evidence.sources]) == (2, ["page", "page"])
 
 
@@ -144,7 +144,7 @@ def test_an_address_that_may_not_be_used_is_not_asked(host, reason):
 
 
 def test_the_paper_alone_knows_no_mirrors():
-    found = Found(("wiki2.org", SOUND), strict_paper=True, extra_domains={"wiki2.org": 70})
+    found = Found(("wiki2.org", SOUND), scores={"wiki2.org": 70}, paper_exact=True)
     assert found.evidence.outcome == Outcome.PAGES
 
 
@@ -231,10 +231,7 @@ def test_the_evidence_survives_being_stored():
 
 
 def test_the_name_tells_settings_apart_that_find_different_things():
-    settings = [
-        WebSettings(),
-        WebSettings(strict_paper=True),
-        WebSettings(pages=2),
-        WebSettings(extra_domains={"a.b": 70}),
-    ]
-    assert len({CuratedWeb(s, Engine([])).name for s in settings}) == 4
+    settings = [WebSection(), WebSection(paper_exact=True), WebSection(pages=2), WebSection(max_bytes=99_999)]
+    names = {CuratedWeb(web, search=Engine([])).name for web in settings}
+    names.add(CuratedWeb(WebSection(), Reach(Policy(), {"a.b": 70}), Engine([])).name)
+    assert len(names) == 5

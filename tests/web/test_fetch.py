@@ -46,7 +46,7 @@ def settings(port, networks=(LOOPBACK,), **caps):
     policy = Policy(allowed_networks=networks, allowed_ports=frozenset({port}))
     return FetchSettings(
         policy=policy,
-        **{"most_bytes": 200_000, "most_redirects": 3, "deadline_s": 10.0, "connect_s": 10.0, **caps},
+        **{"max_bytes": 200_000, "most_redirects": 3, "timeout_s": 10.0, "connect_s": 10.0, **caps},
     )
 
 
@@ -70,7 +70,8 @@ def direct(url, policy=None, names=None):
 
     async def run():
         fetcher = Fetcher(
-            FetchSettings(policy=policy or Policy(), deadline_s=10.0, connect_s=5.0), names or Names(HOSTS)
+            FetchSettings(policy or Policy(), max_bytes=2_000_000, timeout_s=10.0, connect_s=5.0),
+            names or Names(HOSTS),
         )
         try:
             return await fetcher.fetch(url, anywhere)
@@ -247,7 +248,7 @@ PASSING = {
 
 @pytest.mark.parametrize("name", PASSING)
 def test_trouble_that_may_pass_is_told_apart(forbidden, name):
-    got = fetch(forbidden, PASSING[name], deadline_s=1.0 if name == "drip" else 10.0)
+    got = fetch(forbidden, PASSING[name], timeout_s=1.0 if name == "drip" else 10.0)
     assert (got.passing, str(got).startswith("failed: ")) == (True, True), got
 
 
@@ -266,7 +267,7 @@ def test_a_server_that_is_not_there_may_come_back(forbidden):
 def test_the_deadline_holds_for_a_server_that_keeps_talking(forbidden):
     """Guards against timeouts that count from the last byte."""
     started = time.monotonic()
-    fetch(forbidden, trickle(b"<html>", b"x", 0.01), deadline_s=0.5)
+    fetch(forbidden, trickle(b"<html>", b"x", 0.01), timeout_s=0.5)
     assert time.monotonic() - started < 2
 
 
@@ -280,8 +281,8 @@ PAGES = int(os.environ.get("HOSTILE_PAGES", "250"))
 
 async def read_all(numbered, port):
     """Kind of outcome of each case, with 24 under way at a time."""
-    fetcher = Fetcher(settings(port, most_bytes=2_000_000, deadline_s=4.0), Names())
-    reader = Extractor(ExtractorSettings(workers=2, limit_s=5.0))
+    fetcher = Fetcher(settings(port, max_bytes=2_000_000, timeout_s=4.0), Names())
+    reader = Extractor(ExtractorSettings(extractors=2, extract_s=5.0))
     gate = asyncio.Semaphore(24)
 
     async def one(i):

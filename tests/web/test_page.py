@@ -196,7 +196,7 @@ def test_bytes_are_read_by_the_charset_that_fits(body, charset):
     assert "São Paulo" in decode(body, charset)
 
 
-SETTINGS = ExtractorSettings(workers=1, limit_s=20.0)
+SETTINGS = ExtractorSettings(extractors=1, extract_s=20.0)
 
 
 def with_extractor(use, settings=SETTINGS):
@@ -238,7 +238,7 @@ def test_a_page_over_time_costs_its_process_and_no_more():
         slow = await reader.read(heavy, "text/html")
         return slow.kind, (await reader.read(b"x " * 300, "text/plain")).kind
 
-    assert with_extractor(use, ExtractorSettings(workers=1, limit_s=0.3)) == ("too_slow", "ok")
+    assert with_extractor(use, ExtractorSettings(extractors=1, extract_s=0.3)) == ("too_slow", "ok")
 
 
 def test_a_process_that_dies_is_replaced():

@@ -255,13 +255,13 @@ def test_duckduckgo_that_turns_us_away_is_not_nothing(status):
 def test_the_first_engine_at_hand_is_taken_in_the_papers_order(monkeypatch, given, kind):
     for name in set(KEYS) - set(given):
         monkeypatch.delenv(name)
-    assert make_search("auto", None, 5).name.startswith(f"{kind}:")
+    assert make_search(None, None, 5).name.startswith(f"{kind}:")
 
 
 def test_ones_own_searxng_comes_before_duckduckgo(monkeypatch):
     for name in KEYS:
         monkeypatch.delenv(name)
-    assert make_search("auto", "http://localhost:8888", 5).name == "searxng:http://localhost:8888"
+    assert make_search(None, "http://localhost:8888", 5).name == "searxng:http://localhost:8888"
 
 
 @pytest.mark.parametrize(

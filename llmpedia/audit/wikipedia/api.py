@@ -9,10 +9,10 @@ says anything of a subject.
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlencode
 
+from llmpedia.audit.settings import WikipediaSection
 from llmpedia.errors import ConfigError, EngineError, TransientError
 from llmpedia.http import retry_after
 
@@ -33,25 +33,6 @@ _FORBIDDEN = ("readapidenied", "mwoauth", "assert", "blocked", "permissiondenied
 _MAX_QUERY_BYTES = 4000
 
 
-@dataclass(frozen=True)
-class MediaWikiSettings:
-    """How a wiki is asked.
-
-    ``timeout_s``: for one request, all told. ``maxlag_s``: lag of the wiki's databases from which
-    on it is to refuse us (Wikimedia asks for 5). ``batch``: titles in a request, 50 at most for
-    most accounts. ``linger_s``: how long a subject waits for others to share its request.
-    ``parallel``: requests at a time; Wikimedia asks for 1. ``token``: OAuth 2 access token of the
-    wiki, or None.
-    """
-
-    timeout_s: float
-    maxlag_s: int
-    batch: int
-    linger_s: float
-    parallel: int
-    token: str | None = field(repr=False)
-
-
 class ApiError(Exception):
     """The wiki did not take what was asked; asking the same again is of no use. ``code``: the
     wiki's, or ``http-STATUS``.
@@ -65,15 +46,13 @@ class ApiError(Exception):
 class Api:
     """Requests to one API over one pool of connections, for use in one event loop."""
 
-    def __init__(self, url: str, user_agent: str, settings: MediaWikiSettings) -> None:
+    def __init__(self, url: str, user_agent: str, wiki: WikipediaSection) -> None:
         import httpx
 
         self._url = url
-        self._settings = settings
+        self._wiki = wiki
         headers = {"User-Agent": user_agent, "Promise-Non-Write-API-Action": "true"}
-        if settings.token is not None:
-            headers["Authorization"] = f"Bearer {settings.token}"
-        self._client = httpx.AsyncClient(headers=headers, timeout=settings.timeout_s)
+        self._client = httpx.AsyncClient(headers=headers, timeout=wiki.timeout_s)
 
     async def query(self, params: Params) -> dict[str, Any]:
         """The answer to ``action=query``, one request.
@@ -84,7 +63,7 @@ class Api:
             ApiError: it does not take these parameters.
         """
         common = {"action": "query", "format": "json", "formatversion": "2", "errorformat": "plaintext"}
-        response = await self._send({**common, "maxlag": str(self._settings.maxlag_s), **params})
+        response = await self._send({**common, "maxlag": str(self._wiki.maxlag_s), **params})
         self._heed_status(response)
         data = _json(response)
         errors = data.get("errors") or [data[key] for key in ("error",) if key in data]
@@ -100,12 +79,12 @@ class Api:
         import httpx
 
         try:
-            async with asyncio.timeout(self._settings.timeout_s):  # httpx's own limit is for each read
+            async with asyncio.timeout(self._wiki.timeout_s):  # httpx's own limit is for each read
                 if len(urlencode(params)) > _MAX_QUERY_BYTES:
                     return await self._client.post(self._url, data=dict(params))
                 return await self._client.get(self._url, params=dict(params))
         except TimeoutError as e:
-            raise TransientError(f"{self._url}: no answer within {self._settings.timeout_s} s") from e
+            raise TransientError(f"{self._url}: no answer within {self._wiki.timeout_s} s") from e
         except httpx.HTTPError as e:
             raise TransientError(f"{self._url}: {type(e).__name__}: {e}") from e
 

@@ -15,7 +15,8 @@ from typing import Any
 from urllib.parse import quote
 
 from llmpedia.audit.evidence import Evidence, Outcome, Provider, Source
-from llmpedia.audit.wikipedia.api import Api, ApiError, MediaWikiSettings, check_address
+from llmpedia.audit.settings import WikipediaSection
+from llmpedia.audit.wikipedia.api import Api, ApiError, check_address
 from llmpedia.audit.wikipedia.coalescing import Batches
 from llmpedia.audit.wikipedia.plain_text import wikitext_plain
 from llmpedia.audit.wikipedia.responses import Answer, Found
@@ -45,7 +46,7 @@ class MediaWiki(Provider):
         self,
         api_url: str,
         user_agent: str,
-        settings: MediaWikiSettings,
+        wiki: WikipediaSection,
         slot: Callable[[], Any] | None = None,
     ) -> None:
         """``user_agent``: names the program and an address to reach its operator at, which
@@ -58,7 +59,7 @@ class MediaWiki(Provider):
         """
         check_address(api_url, user_agent)
         self.name = f"mediawiki:{api_url}"
-        self._opened = api_url, user_agent, settings, slot
+        self._opened = (api_url, user_agent, wiki, slot)
         self._sessions: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Session] = (
             weakref.WeakKeyDictionary()
         )
@@ -103,12 +104,12 @@ class _Session:
     """
 
     def __init__(
-        self, api_url: str, user_agent: str, settings: MediaWikiSettings, slot: Callable[[], Any] | None
+        self, api_url: str, user_agent: str, wiki: WikipediaSection, slot: Callable[[], Any] | None
     ) -> None:
         self._url = api_url
         self._slot = slot or nullcontext
-        self.api = Api(api_url, user_agent, settings)
-        self._pages = Batches(self._fetch, settings.batch, settings.linger_s, settings.parallel)
+        self.api = Api(api_url, user_agent, wiki)
+        self._pages = Batches(self._fetch, wiki.batch, wiki.linger_s, wiki.concurrency)
         self._sites = Batches(self._fetch_site, 1, 0, 1)
         self._site: Site | None = None
 

@@ -14,10 +14,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from llmpedia import __version__
-from llmpedia.audit.curated_web import Unread, WebSettings, now, read_answer
+from llmpedia.audit.curated_web import Unread, caps_and_lists, now, read_answer
 from llmpedia.audit.evidence import dumps
-from llmpedia.audit.providers import web_settings
-from llmpedia.audit.settings import CacheSection, WebSection
 from llmpedia.errors import TransientError
 from llmpedia.stages import Completer, Completion, Request
 from llmpedia.web.cache import Cache
@@ -26,6 +24,7 @@ from llmpedia.web.extractor import Extractor
 from llmpedia.web.fetch import Fetcher
 from llmpedia.web.guard import Resolve
 from llmpedia.web.search import Hit, Search, make_search
+from llmpedia.web.settings import CacheSection, Reach, WebSection
 
 SEARCH = "web_search"
 PAGE = "web_page"
@@ -107,22 +106,23 @@ class PageEngine:
 
     def __init__(
         self,
-        settings: WebSettings,
-        domains: Domains,
+        web: WebSection,
+        reach: Reach,
         search: Search,
         cache: Cache | None = None,
         resolve: Resolve | None = None,
     ) -> None:
-        """``search``: whose answer tells a page that cannot be had from a network that is down;
+        """``reach``: where pages are read from; ``search``: whose answer tells a page that cannot
+        be had from a network that is down;
         ``resolve``: in place of the system's name lookup.
         """
-        self.name = _page_name(settings)
-        self._domains = domains
-        self._least = settings.least_score
+        self.name = _page_name(web, reach)
+        self._domains = eligible(web, reach)
+        self._least = web.threshold
         self._search = search
         self._cache = cache
-        self._fetcher = Fetcher(settings.fetch, resolve)
-        self._extractor = Extractor(settings.extract)
+        self._fetcher = Fetcher(web.fetching(reach.policy), resolve)
+        self._extractor = Extractor(web.extracting())
 
     async def generate(self, request: Request) -> Completion:
         """See :class:`~llmpedia.engines.base.Engine`.
@@ -172,8 +172,7 @@ def search_engine(web: WebSection, cache: CacheSection) -> SearchEngine:
     Raises:
         ConfigError: it cannot be had.
     """
-    settings = web_settings(web)
-    return SearchEngine(_search(settings), settings.results, _cache(cache, "search"))
+    return SearchEngine(_search(web), web.results, _cache(cache, "search"))
 
 
 def page_engine(web: WebSection, cache: CacheSection) -> PageEngine:
@@ -182,13 +181,12 @@ def page_engine(web: WebSection, cache: CacheSection) -> PageEngine:
     Raises:
         ConfigError: there is no search engine to ask whether the network is up.
     """
-    settings = web_settings(web)
-    return PageEngine(settings, eligible(settings), _search(settings), _cache(cache, "pages"))
+    return PageEngine(web, web.reach(), _search(web), _cache(cache, "pages"))
 
 
-def eligible(settings: WebSettings) -> Domains:
+def eligible(web: WebSection, reach: Reach) -> Domains:
     """Which addresses may bear a question out: those of the audit's tier 2, and Wikimedia's."""
-    return Domains.load(settings.strict_paper, settings.extra_domains).allowing(WIKIMEDIA)
+    return Domains.load(web.paper_exact, reach.scores).allowing(WIKIMEDIA)
 
 
 @dataclass(frozen=True)
@@ -212,11 +210,12 @@ class WebTools:
         Raises:
             ConfigError: the search engine cannot be had.
         """
-        settings = web_settings(web)
-        domains = eligible(settings)
-        least = settings.least_score
-        names = _search_name(_search(settings), settings.results), _page_name(settings)
-        return cls(search, page, *names, lambda url: domains.refusal(url, least))
+        reach = web.reach()
+        domains = eligible(web, reach)
+        search_name = _search_name(_search(web), web.results)
+        return cls(
+            search, page, search_name, _page_name(web, reach), lambda url: domains.refusal(url, web.threshold)
+        )
 
     def search_request(self, query: str) -> Request:
         """A search as a request like any other."""
@@ -258,16 +257,13 @@ def _cache(cache: CacheSection, name: str) -> Cache | None:
     return Cache(Path(cache.path).expanduser() / f"{name}.sqlite", cache.days) if cache.path else None
 
 
-def _search(settings: WebSettings) -> Search:
-    return make_search(settings.search, settings.base_url, settings.search_timeout_s)
+def _search(web: WebSection) -> Search:
+    return make_search(web.backend, web.base_url, web.timeout_s)
 
 
 def _search_name(search: Search, results: int) -> str:
     return f"{search.name}, {results} results"
 
 
-def _page_name(settings: WebSettings) -> str:
-    lists = ["paper" if settings.strict_paper else "paper and mirrors", "Wikimedia allowed"]
-    lists += [f"{domain} {score}" for domain, score in sorted(settings.extra_domains.items())]
-    caps = f"{settings.fetch.most_bytes} bytes, {settings.fetch.deadline_s:g} s"
-    return f"pages of score {settings.least_score}, {caps}, lists: {', '.join(lists)}"
+def _page_name(web: WebSection, reach: Reach) -> str:
+    return f"pages of score {web.threshold}, {caps_and_lists(web, reach, ['Wikimedia allowed'])}"

@@ -12,10 +12,10 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from llmpedia.audit.settings import CacheSection, WebSection
 from llmpedia.config.files import found_file, load_mapping, parse_as
 from llmpedia.config.walk import JobConfig, Positive, Section, Share, StageName
 from llmpedia.errors import ConfigError
+from llmpedia.web.settings import CacheSection, WebSection
 
 SHIPPED = Path(__file__).parents[1] / "candidates"
 Count = Annotated[int, Field(ge=0)]

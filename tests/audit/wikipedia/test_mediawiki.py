@@ -1,20 +1,19 @@
 """Tier 1 against a fake wiki on a real port: faults and shapes that a healthy wiki does not give."""
 
 import asyncio
-import dataclasses
 import json
 
 import pytest
 from aiohttp import web
 
 from llmpedia.audit.evidence import Outcome
-from llmpedia.audit.wikipedia.api import MediaWikiSettings
+from llmpedia.audit.settings import WikipediaSection
 from llmpedia.audit.wikipedia.mediawiki import MediaWiki
 from llmpedia.errors import ConfigError, EngineError, TransientError
 from tests.support.harness import free_port
 
 AGENT = "llmpedia-test/1 (https://example.org)"
-SETTINGS = MediaWikiSettings(timeout_s=5, maxlag_s=5, batch=50, linger_s=0.02, parallel=1, token=None)
+SETTINGS = WikipediaSection(contact="a@example.org", timeout_s=5, batch=50)
 SITE = {
     "general": {"case": "first-letter"},
     "namespaces": {"0": {"id": 0, "name": "", "content": True}, "1": {"id": 1, "name": "Talk"}},
@@ -91,7 +90,7 @@ class FakeWiki:
         async def what(provider):
             return await asyncio.gather(*map(provider.find, subjects), return_exceptions=True)
 
-        return asyncio.run(self.use(what, dataclasses.replace(SETTINGS, **settings)))
+        return asyncio.run(self.use(what, SETTINGS.model_copy(update=settings)))
 
 
 def find(answer, subject="Foo", **settings):
@@ -141,7 +140,7 @@ def test_no_more_requests_at_a_time_than_allowed():
         now -= 1
         return pages(*titles)
 
-    FakeWiki(answer).find(*(f"T{i}" for i in range(12)), batch=2, parallel=2)
+    FakeWiki(answer).find(*(f"T{i}" for i in range(12)), batch=2, concurrency=2)
     assert most == 2
 
 
@@ -151,10 +150,10 @@ def test_a_long_query_goes_in_the_body():
     assert (wiki.methods, {e.outcome for e in found}) == (["POST"], {Outcome.FOUND})
 
 
-def test_every_request_names_the_program_and_carries_the_token():
+def test_every_request_names_the_program():
     wiki = FakeWiki(lambda titles, params: pages(*titles))
-    wiki.find("Foo", token="secret")
-    assert {(h["User-Agent"], h["Authorization"]) for h in wiki.headers} == {(AGENT, "Bearer secret")}
+    wiki.find("Foo")
+    assert {h["User-Agent"] for h in wiki.headers} == {AGENT}
 
 
 def test_an_answer_in_parts_is_put_together():

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from llmpedia.audit.evidence import Outcome
-from llmpedia.audit.wikipedia.api import MediaWikiSettings
+from llmpedia.audit.settings import WikipediaSection
 from llmpedia.audit.wikipedia.mediawiki import MediaWiki
 from llmpedia.errors import EngineError, TransientError
 from tests.support.wiki.mediawiki import Wiki
@@ -15,7 +15,7 @@ from tests.support.wiki.mediawiki import Wiki
 pytestmark = pytest.mark.real
 
 AGENT = "llmpedia-test/1 (test@example.org)"
-SETTINGS = MediaWikiSettings(timeout_s=20, maxlag_s=5, batch=50, linger_s=0.02, parallel=1, token=None)
+SETTINGS = WikipediaSection(contact="a@example.org", timeout_s=20, batch=50)
 OUTCOMES = {
     "Vannevar Bush": Outcome.FOUND,
     "vannevar_Bush": Outcome.FOUND,
@@ -135,7 +135,7 @@ def test_a_batch_that_the_wiki_finds_too_large_is_halved(wiki):
     found = ask(
         wiki.url,
         *(f"No article {i}" for i in range(60)),
-        settings=MediaWikiSettings(20, 5, 60, 0.02, 1, None),
+        settings=SETTINGS.model_copy(update={"batch": 60}),
     )
     assert {e.outcome for e in found} == {Outcome.MISSING}
 

@@ -8,7 +8,7 @@ import pytest
 import trafilatura
 from yarl import URL
 
-from llmpedia.audit.wikipedia.api import MediaWikiSettings
+from llmpedia.audit.settings import WikipediaSection
 from llmpedia.audit.wikipedia.mediawiki import MediaWiki
 from llmpedia.rehearsal.model.fact_reader import Reader
 from llmpedia.rehearsal.world.facts import facts_of
@@ -172,7 +172,7 @@ def test_unknown_action_is_an_error_in_the_shape_asked_for(world):
 
 def test_client_of_the_audit_finds_every_kind_of_page(world):
     e = entity(world, True)
-    settings = MediaWikiSettings(10.0, 5, 20, 0.01, 1, None)
+    settings = WikipediaSection(contact="a@example.org", timeout_s=10.0, linger_s=0.01)
     bare = next(world.name(e) for e in range(3000) if len(world.senses(world.name(e))) > 1)
     names = {
         world.name(e): "found",

@@ -9,19 +9,17 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from llmpedia.audit.curated_web import WebSettings
 from llmpedia.config.walk import RetriesSection, parse_as
 from llmpedia.engines.client import Client, GroupCommit
 from llmpedia.engines.concurrency.client import Permits
-from llmpedia.probe.questions.web_tools import PageEngine, SearchEngine, WebTools, eligible
+from llmpedia.probe.questions.web_tools import PageEngine, SearchEngine, WebTools
 from llmpedia.probe.settings.build import BuildConfig
 from llmpedia.stages import Completion
 from llmpedia.store.files import Folder
 from llmpedia.store.journal import JournalWriter, read_wave
-from llmpedia.web.extractor import ExtractorSettings
-from llmpedia.web.fetch import FetchSettings
 from llmpedia.web.guard import Policy
 from llmpedia.web.search import make_search
+from llmpedia.web.settings import Reach, WebSection
 
 FILLER = " ".join(
     f"The record of year {1800 + i} speaks of storm number {i} off the coast." for i in range(8)
@@ -94,23 +92,21 @@ class Web:
             return web.Response(status=302, headers={"Location": self.url(page[1])})
         return web.Response(text=page, content_type="text/html")
 
-    def settings(self, **changed) -> WebSettings:
+    def settings(self, **changed) -> WebSection:
         """Settings under which the pages may be read."""
+        given = {"backend": "rehearsal", "base_url": f"http://127.0.0.1:{self.port}", "timeout_s": 5.0}
+        return WebSection(**given, extractors=1, **changed)
+
+    def reach(self) -> Reach:
+        """This machine, under the names of the sites."""
         policy = Policy((ipaddress.ip_network("127.0.0.0/8"),), frozenset({self.port}))
-        told = {
-            "search": "rehearsal",
-            "base_url": f"http://127.0.0.1:{self.port}",
-            "extra_domains": SCORES,
-            "fetch": FetchSettings(policy=policy, deadline_s=5.0),
-            "extract": ExtractorSettings(workers=1),
-        }
-        return WebSettings(**told, **changed)
+        return Reach(policy, SCORES)
 
     def engines(self, caches=(None, None), **changed):
         """The two engines over this web, of which every name leads to this machine."""
         settings = self.settings(**changed)
-        searches = [make_search(settings.search, settings.base_url, 5.0) for _ in range(2)]
-        page = PageEngine(settings, eligible(settings), searches[1], caches[1], loopback)
+        searches = [make_search(settings.backend, settings.base_url, 5.0) for _ in range(2)]
+        page = PageEngine(settings, self.reach(), searches[1], caches[1], loopback)
         return SearchEngine(searches[0], settings.results, caches[0]), page
 
 
