@@ -119,7 +119,7 @@ def _build(args: argparse.Namespace) -> int:
     from llmpedia.analysis.output.formats import as_text
     from llmpedia.analysis.probe.folders import errors_of, funnel_of
     from llmpedia.probe.benchmark.release import NOT_CHECKED, released, wanted_checks
-    from llmpedia.probe.build.run import build
+    from llmpedia.probe.pipeline.run import build
     from llmpedia.probe.settings.build import load_build_config
 
     path, run_uri = _paths(args)
@@ -152,8 +152,8 @@ def _build(args: argparse.Namespace) -> int:
 
 def _sheet(args: argparse.Namespace) -> int:
     need_extra("probe")
-    from llmpedia.probe.build.review import write_review_sheet
-    from llmpedia.probe.build.review_sheet import REASONS
+    from llmpedia.probe.pipeline.review import write_review_sheet
+    from llmpedia.probe.pipeline.review_sheet import REASONS
 
     rows = write_review_sheet(_open_build(args.run_uri), Path(args.out))
     print(
@@ -166,7 +166,7 @@ def _sheet(args: argparse.Namespace) -> int:
 
 def _review(args: argparse.Namespace) -> int:
     need_extra("probe")
-    from llmpedia.probe.build.review import take_review
+    from llmpedia.probe.pipeline.review import take_review
 
     counts = take_review(_open_build(args.run_uri), Path(args.sheet), args.overrule)
     print(f"{args.run_uri}: {', '.join(f'{n} {what}' for what, n in counts.items())}")

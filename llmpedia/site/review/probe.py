@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from llmpedia.errors import InputError
-from llmpedia.probe.build.review_sheet import READER_COLUMNS, REASONS, row_problem, span_place
+from llmpedia.probe.pipeline.review_sheet import READER_COLUMNS, REASONS, row_problem, span_place
 from llmpedia.site.pages.claim_views import safe_link
 from llmpedia.site.pages.views import Bit
 from llmpedia.site.review.sheet import Choice, Given, Item, SheetFile, State, locked, put_together
@@ -110,7 +110,7 @@ def begin_groups(desk: Desk, name: str) -> None:
     Raises:
         InputError: no group waits for a review, or it cannot be written.
     """
-    from llmpedia.probe.build.review import write_review_sheet  # brings all of a build along
+    from llmpedia.probe.pipeline.review import write_review_sheet  # brings all of a build along
 
     with locked(desk.folder):
         if (desk.folder / _sheet_name(name)).exists():
@@ -122,7 +122,7 @@ def begin_groups(desk: Desk, name: str) -> None:
 
 def waiting_groups(build: RunFolder) -> tuple[list[str], str | None]:
     """Groups that wait for a review, or why none can be had."""
-    from llmpedia.probe.build.review import waiting
+    from llmpedia.probe.pipeline.review import waiting
 
     try:
         build.refresh()

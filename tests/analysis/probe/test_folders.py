@@ -13,7 +13,7 @@ from llmpedia.errors import ConfigError, InputError
 from llmpedia.probe.benchmark.human_grades import read_grade_sheet, write_grade_sheet
 from llmpedia.probe.benchmark.release import record, released
 from llmpedia.probe.benchmark.run import grade_responses, grades_folder, model_folder, respond
-from llmpedia.probe.build.review import take_review, waiting, write_review_sheet
+from llmpedia.probe.pipeline.review import take_review, waiting, write_review_sheet
 from llmpedia.probe.settings.run import ProbeRunConfig
 from llmpedia.probe.verify import verify_build, verify_grades, verify_responses
 from llmpedia.store.lease import Lease

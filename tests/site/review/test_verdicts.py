@@ -23,9 +23,9 @@ from llmpedia.audit.run import audit_tables
 from llmpedia.cli.main import main
 from llmpedia.cli.site import _desk, _is_local
 from llmpedia.errors import EXIT_DONE, InputError
-from llmpedia.probe.build.review import take_review, write_review_sheet
-from llmpedia.probe.build.review_sheet import REASONS
-from llmpedia.probe.build.review_sheet import read_sheet as read_groups
+from llmpedia.probe.pipeline.review import take_review, write_review_sheet
+from llmpedia.probe.pipeline.review_sheet import REASONS
+from llmpedia.probe.pipeline.review_sheet import read_sheet as read_groups
 from llmpedia.review_csv import read_whole, safe_cell, shown_cell
 from llmpedia.site.app.app import create_app
 from llmpedia.site.data.run_reader import open_runs

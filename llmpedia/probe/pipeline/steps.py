@@ -15,17 +15,17 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from llmpedia.engines.preflight import Need
-from llmpedia.probe.settings.build import BuildConfig
-from llmpedia.probe.build.state import BuildState
-from llmpedia.probe.documents import KnowledgePoint, sentences
-from llmpedia.probe.candidates.knowledge import LabelKnowledge
-from llmpedia.probe.candidates.mentions import Tagger, make_tagger, title_of
-from llmpedia.probe.questions.writing import Conflict, WriteQuestions
-from llmpedia.probe.questions.relation import Compare, Compared
 from llmpedia.probe.benchmark.release import content_id
 from llmpedia.probe.candidates.attribute_mentions import sightings
 from llmpedia.probe.candidates.attributes import Slots, load_slots
+from llmpedia.probe.candidates.knowledge import LabelKnowledge
+from llmpedia.probe.candidates.mentions import Tagger, make_tagger, title_of
+from llmpedia.probe.documents import KnowledgePoint, sentences
+from llmpedia.probe.pipeline.state import BuildState
+from llmpedia.probe.questions.relation import Compare, Compared
 from llmpedia.probe.questions.web_tools import WebTools
+from llmpedia.probe.questions.writing import Conflict, WriteQuestions
+from llmpedia.probe.settings.build import BuildConfig
 from llmpedia.stages import Completer, Completion, Request, ask, completion_row
 
 Row = dict[str, Any]
@@ -141,10 +141,16 @@ class KnowledgeStep(Step):
             found = await self._tagged(item, point, cuts)
         return Visit({"knowledge_points": [row], **found}, reply.completions)
 
-    async def _tagged(self, item: Row, point: KnowledgePoint, cuts: list[tuple[int, int]]) -> dict[str, list[Row]]:
+    async def _tagged(
+        self, item: Row, point: KnowledgePoint, cuts: list[tuple[int, int]]
+    ) -> dict[str, list[Row]]:
         tagger, slots, lock = self._tagging
         async with lock:  # the taggers are not made for threads
-            told = (await asyncio.to_thread(tagger.mentions, [item["text"]], [title_of(item["url"], item["text"])]))[0]
+            told = (
+                await asyncio.to_thread(
+                    tagger.mentions, [item["text"]], [title_of(item["url"], item["text"])]
+                )
+            )[0]
         seen = sightings(item["text"], cuts, point, told, slots)
         number = {"number": item["subject_id"]}
         return {
@@ -161,7 +167,10 @@ class RelationStep(Step):
 
     def items(self, state: BuildState) -> list[Row]:
         """See :class:`Step`."""
-        return [{"subject_id": p["pair_id"], **{k: p[k] for k in ("a", "b", "subject", "slot")}} for p in state.pairs]
+        return [
+            {"subject_id": p["pair_id"], **{k: p[k] for k in ("a", "b", "subject", "slot")}}
+            for p in state.pairs
+        ]
 
     def loaded(self, item: Row, state: BuildState) -> Row:
         """See :class:`Step`."""
@@ -185,12 +194,18 @@ class RelationStep(Step):
     async def visit(self, item: Row, helpers: Helpers) -> Visit:
         """See :class:`Step`."""
         slot = self._words.words(item["slot"]) if item["slot"] else None
-        reply = await ask(helpers.model, self._stage, Compared(item["name"], slot, item["text_a"], item["text_b"]))
-        names = "relation same_subject same_attribute same_context compatible model_relation subject attribute"
+        reply = await ask(
+            helpers.model, self._stage, Compared(item["name"], slot, item["text_a"], item["text_b"])
+        )
+        names = (
+            "relation same_subject same_attribute same_context compatible model_relation subject attribute"
+        )
         told = _plain(reply.value, names) if reply.value else dict.fromkeys(names.split())
         for side in ("a", "b"):
             for what in ("value", "span"):
-                told[f"{what}_{side}"] = (getattr(reply.value, f"{what}_{side}") or None) if reply.value else None
+                told[f"{what}_{side}"] = (
+                    (getattr(reply.value, f"{what}_{side}") or None) if reply.value else None
+                )
         row = {"pair_id": item["subject_id"], **told, "error": reply.error, "completion": reply.key}
         return Visit({"relations": [row]}, reply.completions)
 
@@ -211,7 +226,9 @@ class QuestionStep(Step):
                 "subject_id": row["subgraph_id"],
                 "subject": row["subject"],
                 "slot": row["slot"],
-                "attribute": self._words.words(row["slot"]) if row["slot"] in self._words.names else told[row["seed_pair"]],
+                "attribute": self._words.words(row["slot"])
+                if row["slot"] in self._words.names
+                else told[row["seed_pair"]],
                 "sides": row["sides"],
                 "path": paths.get(row["sides"][0]["documents"][0]),
             }
@@ -221,7 +238,9 @@ class QuestionStep(Step):
     def loaded(self, item: Row, state: BuildState) -> Row:
         """See :class:`Step`."""
         texts = state.texts
-        shown = shown_documents([s["documents"] for s in item["sides"]], lambda n: len(texts.text(n)), self.budget)
+        shown = shown_documents(
+            [s["documents"] for s in item["sides"]], lambda n: len(texts.text(n)), self.budget
+        )
         accounts = [
             [side["value"], [[n, texts.document_id(n), texts.text(n)] for n in numbers]]
             for side, numbers in zip(item["sides"], shown, strict=True)
@@ -243,12 +262,16 @@ class QuestionStep(Step):
 
     async def visit(self, item: Row, helpers: Helpers) -> Visit:
         """See :class:`Step`."""
-        accounts = tuple((value, tuple((n, text) for n, _, text in documents)) for value, documents in item["accounts"])
+        accounts = tuple(
+            (value, tuple((n, text) for n, _, text in documents)) for value, documents in item["accounts"]
+        )
         conflict = Conflict(item["name"], item["attribute"], accounts)
         reply = await ask(helpers.model, self._stage, conflict)
         written = reply.value
         row = dict.fromkeys(("group_id", "named_entity", "clue_based", "preferred_answer", "answers"))
-        fate, reason = ("error", reply.error) if written is None else ("rejected", f"writer: {written.reason}")
+        fate, reason = (
+            ("error", reply.error) if written is None else ("rejected", f"writer: {written.reason}")
+        )
         if written is not None and written.keep:
             fate = "kept"
             reason = None
@@ -257,7 +280,13 @@ class QuestionStep(Step):
             told = sorted([a["value"], sorted(ids[n] for n in a["documents"])] for a in answers)
             row |= _plain(written, "named_entity clue_based preferred_answer")
             row |= {"group_id": content_id(item["subject"], item["slot"], told), "answers": answers}
-        row |= {"subgraph_id": item["subject_id"], "fate": fate, "reason": reason, "path": item["path"], "completion": reply.key}
+        row |= {
+            "subgraph_id": item["subject_id"],
+            "fate": fate,
+            "reason": reason,
+            "path": item["path"],
+            "completion": reply.key,
+        }
         return Visit({"questions": [row]}, reply.completions)
 
 

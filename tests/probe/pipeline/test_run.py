@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.support.harness import ENV, fingerprint, free_port, llmpedia, wait_for
-from tests.support.builders.probe_folders import PUBLISHED
 
 from llmpedia.probe.benchmark.run import last_rows
 from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import RunFolder
 from llmpedia.tables import table
+from tests.support.builders.probe_folders import PUBLISHED
+from tests.support.harness import ENV, fingerprint, free_port, llmpedia, wait_for
 
 ROOT = Path(__file__).parents[3]
 PLANTED = {"facts": 10, "agreeing": 4, "noise": 10, "unverified": 0.2}
@@ -76,7 +76,9 @@ def build_config(folder, world, corpus, **sections):
 def start_build(config, run, head):
     command = [sys.executable, "-m", "llmpedia.cli", "probe", "build", str(config), "--run", str(run)]
     log = (run.parent / f"{run.name}.log").open("a")
-    return subprocess.Popen([*command, "--set", f"ray.address={head.address}"], env=ENV, stdout=log, stderr=log)
+    return subprocess.Popen(
+        [*command, "--set", f"ray.address={head.address}"], env=ENV, stdout=log, stderr=log
+    )
 
 
 def export(run, path):
@@ -147,7 +149,9 @@ def answered(built, world, head, tmp_path_factory):
     """Three models run on the export and graded."""
     folder = tmp_path_factory.mktemp("run")
     (folder / "b.jsonl").write_bytes(built[1])
-    config = config_of("probe-run-rehearsal.yaml", folder, world, benchmark=str(built[0]), ray={"address": head.address})
+    config = config_of(
+        "probe-run-rehearsal.yaml", folder, world, benchmark=str(built[0]), ray={"address": head.address}
+    )
     for action in ("run", "grade"):
         done = llmpedia("probe", action, str(config), "--run", str(folder / "run"))
         assert done.returncode == 0, done.stdout + done.stderr
@@ -169,10 +173,15 @@ def test_a_report_of_three_models_has_every_table_but_what_its_data_lack(answere
     assert done.returncode == 0, done.stderr
     names = {path.name for path in (tmp_path / "report").iterdir()}
     want = (
-        "table_01_results.tex fields.csv scale.md reasoning.parquet oracle.csv formulation.csv exposure.svg oracle.png index.html"
+        "table_01_results.tex fields.csv scale.md reasoning.parquet oracle.csv formulation.csv "
+        "exposure.svg oracle.png index.html"
     )
     assert set(want.split()) <= names
-    missing = {row.split(":")[2].strip().rstrip(";") for row in done.stdout.splitlines() if row.startswith("missing: ")}
+    missing = {
+        row.split(":")[2].strip().rstrip(";")
+        for row in done.stdout.splitlines()
+        if row.startswith("missing: ")
+    }
     assert not {"table_01_results", "oracle", "formulation"} & missing
 
 
@@ -181,7 +190,12 @@ def test_what_failed_is_asked_again_and_nothing_else(answered):
     uri = str(run / "models" / "small")
     folder = RunFolder.open(uri)
     first = next(iter(last_rows(folder, "responses").values()))
-    failed = {**{k: first[k] for k in table("responses", []).column_names}, "attempt": 2, "text": None, "error": "engine: failed"}
+    failed = {
+        **{k: first[k] for k in table("responses", []).column_names},
+        "attempt": 2,
+        "text": None,
+        "error": "engine: failed",
+    }
     with Lease(folder.folder) as lease:
         facts = {"counts": {"responses": 1, "outcomes": {}}, "totals": {"responses": 0}}
         folder.commit(lease, {"responses": table("responses", [failed])}, facts)
@@ -191,7 +205,9 @@ def test_what_failed_is_asked_again_and_nothing_else(answered):
         assert done.returncode == 0, done.stderr
     folder = RunFolder.open(uri)
     again = folder.read("responses", [before + 1]).to_pylist()
-    assert [(row["benchmark_id"], row["attempt"], row["error"]) for row in again] == [(first["benchmark_id"], 3, None)]
+    assert [(row["benchmark_id"], row["attempt"], row["error"]) for row in again] == [
+        (first["benchmark_id"], 3, None)
+    ]
     assert folder.last_wave == before + 1
 
 
@@ -199,7 +215,11 @@ def test_a_published_file_runs_and_scores_unchanged(built, world, head, tmp_path
     with gzip.open(tmp_path / "eb.jsonl.gz", "wt") as f:
         f.write(json.dumps(PUBLISHED) + "\n")
     config = config_of(
-        "probe-run-rehearsal.yaml", tmp_path, world, benchmark=str(tmp_path / "eb.jsonl.gz"), ray={"address": head.address}
+        "probe-run-rehearsal.yaml",
+        tmp_path,
+        world,
+        benchmark=str(tmp_path / "eb.jsonl.gz"),
+        ray={"address": head.address},
     )
     for action in ("run", "grade"):
         done = llmpedia("probe", action, str(config), "--run", str(tmp_path / "run"), "--model", "small")

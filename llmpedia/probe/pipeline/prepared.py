@@ -4,10 +4,10 @@ names, its words.
 
 from collections.abc import Iterator
 
-from llmpedia.probe.settings.build import BuildConfig
-from llmpedia.probe.build.state import BuildState
-from llmpedia.probe.documents import Sighting
 from llmpedia.probe.candidates.pairs import Prepared
+from llmpedia.probe.documents import Sighting
+from llmpedia.probe.pipeline.state import BuildState
+from llmpedia.probe.settings.build import BuildConfig
 
 
 def prepared(state: BuildState, config: BuildConfig) -> Iterator[Prepared]:
@@ -15,4 +15,6 @@ def prepared(state: BuildState, config: BuildConfig) -> Iterator[Prepared]:
     for point, seen, keys in state.labelled():
         if point["error"] is None and point["confidence"] >= config.knowledge.least_confidence:
             told = [Sighting(**{k: s[k] for k in ("sentence", "subject", "surface", "slot")}) for s in seen]
-            yield Prepared(point["number"], tuple(point["path"]), told, keys, state.texts.text(point["number"]))
+            yield Prepared(
+                point["number"], tuple(point["path"]), told, keys, state.texts.text(point["number"])
+            )

@@ -14,10 +14,10 @@ from llmpedia.engines.concurrency.client import SharedPermits
 from llmpedia.execution.clients import client_name, heed_pauses, make_engine, make_permits
 from llmpedia.execution.ray_stream import Row
 from llmpedia.execution.worker import Worker, writer_id
-from llmpedia.probe.settings.build import BuildConfig
-from llmpedia.probe.build.steps import Helpers
-from llmpedia.probe.build.step_registry import STEPS
+from llmpedia.probe.pipeline.step_registry import STEPS
+from llmpedia.probe.pipeline.steps import Helpers
 from llmpedia.probe.questions.web_tools import WebTools, page_engine, search_engine
+from llmpedia.probe.settings.build import BuildConfig
 from llmpedia.store.files import Folder
 from llmpedia.store.journal import JournalWriter, read_wave
 
@@ -27,7 +27,9 @@ BUILD_ITEMS = pa.schema([("subject_id", pa.int64()), ("item", pa.string())])
 class BuildWorker(Worker):
     """One process of the stage."""
 
-    def __init__(self, config_json: str, run_uri: str, wave: int, step: str, limiters: dict[str, Any]) -> None:
+    def __init__(
+        self, config_json: str, run_uri: str, wave: int, step: str, limiters: dict[str, Any]
+    ) -> None:
         config = BuildConfig.model_validate_json(config_json)
         self._step = STEPS[step](config)
         self._helpers = make_helpers(config, run_uri, wave, writer_id(), limiters)
@@ -38,7 +40,9 @@ class BuildWorker(Worker):
         return self._step.dump(item, await self._step.visit(item, self._helpers))
 
 
-def make_helpers(config: BuildConfig, run_uri: str, wave: int, writer: str, limiters: dict[str, Any]) -> Helpers:
+def make_helpers(
+    config: BuildConfig, run_uri: str, wave: int, writer: str, limiters: dict[str, Any]
+) -> Helpers:
     """Durable clients for one wave in one process; they share one journal writer.
 
     ``limiters``: handles under ``model`` and, for a step that looks things up, ``web``.

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from llmpedia.errors import InputError
-from llmpedia.probe.build.run import ORDER, facts_of_commit
-from llmpedia.probe.build.state import BuildState
-from llmpedia.probe.documents import Document
 from llmpedia.probe.benchmark.release import last_checks, wanted_checks
-from llmpedia.probe.build.review_sheet import ReviewItem, read_sheet, write_sheet
+from llmpedia.probe.documents import Document
+from llmpedia.probe.pipeline.review_sheet import ReviewItem, read_sheet, write_sheet
+from llmpedia.probe.pipeline.run import ORDER, facts_of_commit
+from llmpedia.probe.pipeline.state import BuildState
 from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import RunFolder
 from llmpedia.tables import table
@@ -26,14 +26,22 @@ def waiting(run: RunFolder) -> list[Row]:
     """
     wanted = wanted_checks(run)
     if "review" not in wanted:
-        raise InputError(f"{run.uri}: validation.review is false in its configuration; begin a build that wants a review")
+        raise InputError(
+            f"{run.uri}: validation.review is false in its configuration; begin a build that wants a review"
+        )
     state = BuildState(run)
     checks = last_checks(run)
     before = [check for check in wanted if check != "review"]
     last = before[-1] if before else "questions"
     if not state.finished(last):
-        raise InputError(f"{run.uri}: step {last} of {', '.join(ORDER)} is not done; finish it with llmpedia probe build")
-    return [q for q in state.questions if (q["group_id"], "review") not in checks and _passed(q["group_id"], before, checks)]
+        raise InputError(
+            f"{run.uri}: step {last} of {', '.join(ORDER)} is not done; finish it with llmpedia probe build"
+        )
+    return [
+        q
+        for q in state.questions
+        if (q["group_id"], "review") not in checks and _passed(q["group_id"], before, checks)
+    ]
 
 
 def _passed(group: str, wanted: list[str], checks: dict[tuple[str, str], Row]) -> bool:
@@ -53,7 +61,11 @@ def write_review_sheet(run: RunFolder, path: Path) -> int:
     for group in groups:
         numbers = state.documents_of(group["subgraph_id"])
         documents = [Document(n, state.texts.url(n), state.texts.text(n)) for n in numbers]
-        proofs = {c: checks[group["group_id"], c]["proofs"] for c in ("read", "web") if (group["group_id"], c) in checks}
+        proofs = {
+            c: checks[group["group_id"], c]["proofs"]
+            for c in ("read", "web")
+            if (group["group_id"], c) in checks
+        }
         told = {k: group[k] for k in ("group_id", "named_entity", "clue_based", "answers")}
         items.append(ReviewItem(**told, documents=documents, **proofs))
     return write_sheet(items, path)
@@ -80,7 +92,12 @@ def take_review(run: RunFolder, path: Path, overrule: bool) -> dict[str, int]:
             run.commit(lease, tables, {"step": "review", "items": len(rows), "last": False, **told})
     kept = sum(row["fate"] == "kept" for row in rows)
     again = len(read.rows) - len(rows)
-    return {"accepted": kept, "rejected": len(rows) - kept, "decided before": again, "not decided": read.unfilled}
+    return {
+        "accepted": kept,
+        "rejected": len(rows) - kept,
+        "decided before": again,
+        "not decided": read.unfilled,
+    }
 
 
 def _news(rows: list[Row], checks: dict[tuple[str, str], Row], path: Path, overrule: bool) -> list[Row]:
@@ -92,5 +109,7 @@ def _news(rows: list[Row], checks: dict[tuple[str, str], Row], path: Path, overr
         was = before[other[0]["group_id"]]
         assert was is not None  # it is one of those decided before
         told = f"group {group} is {other[0]['fate']} here and was {was['fate']} by {was['by']}"
-        raise InputError(f"{path}: {len(other)} groups were decided otherwise ({told}); agree, or give --overrule")
+        raise InputError(
+            f"{path}: {len(other)} groups were decided otherwise ({told}); agree, or give --overrule"
+        )
     return [row for row in rows if before[row["group_id"]] is None or row in other]

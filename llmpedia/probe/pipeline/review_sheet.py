@@ -14,7 +14,16 @@ from typing import Any, Literal
 
 from llmpedia.errors import InputError
 from llmpedia.probe.documents import Document, sentences
-from llmpedia.review_csv import NUMBER, cells, check_columns, columns, need_free, need_none, read_rows, write_rows
+from llmpedia.review_csv import (
+    NUMBER,
+    cells,
+    check_columns,
+    columns,
+    need_free,
+    need_none,
+    read_rows,
+    write_rows,
+)
 
 Row = dict[str, Any]
 REASONS = (
@@ -69,7 +78,10 @@ def write_sheet(items: Sequence[ReviewItem], path: Path) -> int:
         raise InputError(f"{path}: no group to review; take a build whose checks have kept some")
     told = [cells(_cited(item)) for item in items]
     wide = max(map(len, told))
-    write_rows(path, [_sheet_row(item, columns(_DOCUMENTS, texts, wide)) for item, texts in zip(items, told, strict=True)])
+    write_rows(
+        path,
+        [_sheet_row(item, columns(_DOCUMENTS, texts, wide)) for item, texts in zip(items, told, strict=True)],
+    )
     return len(items)
 
 
@@ -144,7 +156,11 @@ def _seal(row: Row) -> str:
     """Hash of what is shown, but for what spreadsheet programs do to white space and what guards
     against formulas.
     """
-    told = [f"{name}:{' '.join(str(row[name]).lstrip(chr(39)).split())}" for name in sorted(row) if _is_shown(name)]
+    told = [
+        f"{name}:{' '.join(str(row[name]).lstrip(chr(39)).split())}"
+        for name in sorted(row)
+        if _is_shown(name)
+    ]
     return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
 
 
@@ -193,7 +209,11 @@ def row_problem(row: Row, known: Collection[str]) -> str | None:
         return f"has decision = {row['decision']!r}; must be {' or '.join(_DECISIONS)}"
     if decision == "reject" and reason not in REASONS:
         return f"has reason = {row['reason']!r}; must be one of {', '.join(REASONS)}"
-    return f"has decision = accept with reason = {reason}; must be empty" if decision == "accept" and reason else None
+    return (
+        f"has decision = accept with reason = {reason}; must be empty"
+        if decision == "accept" and reason
+        else None
+    )
 
 
 def _check(row: Row, path: Path) -> Row:

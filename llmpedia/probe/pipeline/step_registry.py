@@ -1,10 +1,12 @@
 """The LLM steps of a build by name."""
 
+from llmpedia.probe.pipeline.check_steps import ReadStep, WebStep
+from llmpedia.probe.pipeline.steps import KnowledgeStep, QuestionStep, RelationStep, Step
 from llmpedia.probe.settings.build import BuildConfig
-from llmpedia.probe.build.steps import KnowledgeStep, QuestionStep, RelationStep, Step
-from llmpedia.probe.build.check_steps import ReadStep, WebStep
 
-STEPS: dict[str, type[Step]] = {s.name: s for s in (KnowledgeStep, RelationStep, QuestionStep, ReadStep, WebStep)}
+STEPS: dict[str, type[Step]] = {
+    s.name: s for s in (KnowledgeStep, RelationStep, QuestionStep, ReadStep, WebStep)
+}
 
 
 def enabled(config: BuildConfig) -> tuple[str, ...]:

@@ -18,21 +18,21 @@ import pyarrow as pa
 from llmpedia.engines.concurrency.limiter import start_limiter
 from llmpedia.errors import InputError
 from llmpedia.execution.provenance import described, machine_of
-from llmpedia.execution.session import Session
 from llmpedia.execution.ray_stream import Row, Work
+from llmpedia.execution.session import Session
 from llmpedia.execution.waves import Waves
-from llmpedia.probe.settings.build import BUILD_STAGES, BuildConfig
-from llmpedia.probe.build.state import BuildState
-from llmpedia.probe.build.steps import Step
-from llmpedia.probe.build.worker import BUILD_ITEMS, BuildWorker
+from llmpedia.probe.candidates.attributes import load_slots
+from llmpedia.probe.candidates.pairs import candidate_pairs
 from llmpedia.probe.corpus.read import read_corpus
 from llmpedia.probe.corpus.readers import corpus_files
+from llmpedia.probe.pipeline.prepared import prepared
+from llmpedia.probe.pipeline.state import BuildState
+from llmpedia.probe.pipeline.step_registry import STEPS, enabled
+from llmpedia.probe.pipeline.steps import Step
+from llmpedia.probe.pipeline.worker import BUILD_ITEMS, BuildWorker
 from llmpedia.probe.questions.subgraphs import facts_of, subgraphs
-from llmpedia.probe.candidates.pairs import candidate_pairs
-from llmpedia.probe.build.prepared import prepared
-from llmpedia.probe.candidates.attributes import load_slots
-from llmpedia.probe.build.step_registry import STEPS, enabled
 from llmpedia.probe.questions.web_tools import search_engine
+from llmpedia.probe.settings.build import BUILD_STAGES, BuildConfig
 from llmpedia.prompts import load_prompt
 from llmpedia.store.kinds import RunKind
 from llmpedia.store.lease import Lease
@@ -159,16 +159,21 @@ class _Build:
         number = 0
         for number, row in enumerate(itertools.islice(rows, done), 1):
             if row["document_id"] != next(before):
-                raise InputError(f"{self._run.uri}: document {number - 1} of corpus.source has changed; give another --run")
+                raise InputError(
+                    f"{self._run.uri}: document {number - 1} of corpus.source has changed; give another --run"
+                )
         if number < done:
             raise InputError(
-                f"{self._run.uri}: corpus.source has {number} documents now, {done} are committed; give another --run"
+                f"{self._run.uri}: corpus.source has {number} documents now, {done} are committed; "
+                f"give another --run"
             )
         while True:
             some = list(itertools.islice(rows, _DOCUMENTS))
             done += len(some)
             if not done:
-                raise InputError(f"corpus.source = {self._config.corpus.source!r}: holds no document; give another one")
+                raise InputError(
+                    f"corpus.source = {self._config.corpus.source!r}: holds no document; give another one"
+                )
             self._commit("corpus", {"documents": table("documents", some)}, len(some), len(some) < _DOCUMENTS)
             self._progress(BuildProgress("corpus", done, None))
             if len(some) < _DOCUMENTS:
@@ -177,7 +182,13 @@ class _Build:
     def _pairs(self) -> None:
         self._progress(BuildProgress("candidate pairs", 0, None))
         found = candidate_pairs(prepared(BuildState(self._run), self._config), self._config.pairs)
-        self._commit("pairs", {"pairs": table("pairs", found.pairs)}, len(found.pairs), True, {"left_out": found.left_out})
+        self._commit(
+            "pairs",
+            {"pairs": table("pairs", found.pairs)},
+            len(found.pairs),
+            True,
+            {"left_out": found.left_out},
+        )
 
     def _subgraphs(self) -> None:
         state = BuildState(self._run)
@@ -218,19 +229,36 @@ class _Build:
             for row in visit["completions"]:
                 completions.setdefault(row["key"], row)
         rows = {name: [row for visit in visits for row in visit[name]] for name in plan.step.tables}
-        tables = {name: table(name, found) for name, found in {**rows, "completions": list(completions.values())}.items()}
+        tables = {
+            name: table(name, found)
+            for name, found in {**rows, "completions": list(completions.values())}.items()
+        }
         self._commit(plan.step.name, tables, len(plan.items), plan.last)
 
-    def _commit(self, step: str, tables: dict[str, pa.Table], items: int, last: bool, more: Row | None = None) -> None:
+    def _commit(
+        self, step: str, tables: dict[str, pa.Table], items: int, last: bool, more: Row | None = None
+    ) -> None:
         previous = self._run.manifests[-1] if self._run.manifests else None
         self._run.commit(
             self._lease,
             tables,
-            {"step": step, "items": items, "last": last, **facts_of_commit(step, tables, previous), **(more or {})},
+            {
+                "step": step,
+                "items": items,
+                "last": last,
+                **facts_of_commit(step, tables, previous),
+                **(more or {}),
+            },
         )
 
 
-_FATED = {"documents": "fate", "relations": "relation", "subgraphs": "fate", "questions": "fate", "checks": "fate"}
+_FATED = {
+    "documents": "fate",
+    "relations": "relation",
+    "subgraphs": "fate",
+    "questions": "fate",
+    "checks": "fate",
+}
 
 
 def facts_of_commit(step: str, tables: dict[str, pa.Table], previous: Manifest | None) -> Row:

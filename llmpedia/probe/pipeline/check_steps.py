@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any
 
 from llmpedia.engines.preflight import Need
-from llmpedia.probe.build.state import BuildState
-from llmpedia.probe.build.steps import Helpers, Row, Step, Visit
+from llmpedia.probe.pipeline.state import BuildState
+from llmpedia.probe.pipeline.steps import Helpers, Row, Step, Visit
 from llmpedia.probe.questions.read_check import Checked, Proof, ReadCheck, ReadVerdict, verdict_row
 from llmpedia.probe.questions.web_check import Group, WebCheck, web_check, web_check_need
 from llmpedia.stages import Reply, ask
@@ -17,12 +17,18 @@ from llmpedia.stages import Reply, ask
 def group_item(row: Row) -> Row:
     """A group whose questions are to be checked, as an item without texts."""
     told = {k: row[k] for k in ("group_id", "named_entity", "clue_based")}
-    return {"subject_id": row["subgraph_id"], **told, "accounts": [answer["value"] for answer in row["answers"]]}
+    return {
+        "subject_id": row["subgraph_id"],
+        **told,
+        "accounts": [answer["value"] for answer in row["answers"]],
+    }
 
 
 def passed(state: BuildState, check: str) -> set[str]:
     """Ids of the groups that passed a check."""
-    return {row["group_id"] for row in state.rows("checks") if row["check"] == check and row["fate"] == "kept"}
+    return {
+        row["group_id"] for row in state.rows("checks") if row["check"] == check and row["fate"] == "kept"
+    }
 
 
 class ReadStep(Step):
@@ -82,9 +88,13 @@ def _joined(one: Reply[ReadVerdict], other: Reply[ReadVerdict]) -> Reply[ReadVer
     completions = [*one.completions, *other.completions]
     if one.value is None or other.value is None:
         return Reply(None, one.error or other.error, completions)
-    proofs: tuple[Proof, ...] = tuple(a if a.supported else b for a, b in zip(one.value.proofs, other.value.proofs, strict=True))
+    proofs: tuple[Proof, ...] = tuple(
+        a if a.supported else b for a, b in zip(one.value.proofs, other.value.proofs, strict=True)
+    )
     doubts = [v.reason for v in (one.value, other.value) if not v.questions_fit]
-    return Reply(ReadVerdict(proofs, not doubts, doubts[0] if doubts else one.value.reason), None, completions)
+    return Reply(
+        ReadVerdict(proofs, not doubts, doubts[0] if doubts else one.value.reason), None, completions
+    )
 
 
 class WebStep(Step):
@@ -103,7 +113,11 @@ class WebStep(Step):
     def loaded(self, item: Row, state: BuildState) -> Row:
         """See :class:`Step`."""
         documents = state.documents_of(item["subject_id"])
-        return {**item, "urls": [state.texts.url(n) for n in documents], "texts": [state.texts.text(n) for n in documents]}
+        return {
+            **item,
+            "urls": [state.texts.url(n) for n in documents],
+            "texts": [state.texts.text(n) for n in documents],
+        }
 
     def need(self) -> Need:
         """See :class:`Step`."""

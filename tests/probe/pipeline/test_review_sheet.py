@@ -1,25 +1,29 @@
-"""llmpedia/probe/build/review_sheet.py: sheets of groups, what a reader may get wrong, decisions as
-checks.
+"""llmpedia/probe/pipeline/review_sheet.py: sheets of groups, what a reader may get wrong, decisions
+as checks.
 """
 
 import csv
 
 import pytest
-from tests.support.builders.runs import one_line
 
 from llmpedia.errors import InputError
 from llmpedia.probe.documents import Document
-from llmpedia.probe.build.review_sheet import REASONS, ReviewItem, read_sheet, write_sheet
+from llmpedia.probe.pipeline.review_sheet import REASONS, ReviewItem, read_sheet, write_sheet
 from llmpedia.tables import table
+from tests.support.builders.runs import one_line
 
 SPAN = "The tower was built in 1871 to plans of the board."
-TEXT = f"Marrow Point lies in the north. It has a tower. {SPAN} Its keeper was J. Orr. Nobody lives there now."
+TEXT = (
+    f"Marrow Point lies in the north. It has a tower. {SPAN} Its keeper was J. Orr. Nobody lives there now."
+)
 URL = "https://seeds.org/a"
 READ = [
     {"account": 0, "supported": True, "url": URL, "quote": SPAN},
     {"account": 1, "supported": False, "url": None, "quote": None},
 ]
-WEB = [{"account": 0, "supported": True, "url": "https://lights.org/", "quote": "Built in 1871 by the board."}]
+WEB = [
+    {"account": 0, "supported": True, "url": "https://lights.org/", "quote": "Built in 1871 by the board."}
+]
 
 
 def item(n=0, **changed):
@@ -72,7 +76,9 @@ def filled(path, *decisions, delimiter=","):
 
 def test_the_reader_sees_questions_accounts_words_and_quotes(path):
     row = sheet(path)[0]
-    assert row["question"].startswith("When was the tower of Marrow") and row["second_question"].endswith("cape built?")
+    assert row["question"].startswith("When was the tower of Marrow") and row["second_question"].endswith(
+        "cape built?"
+    )
     assert row["accounts"] == "1. 1871\n2. 1874"
     assert row["read_quotes"] == f"1. {URL}: {SPAN}\n2. not supported"
     assert row["web_quotes"] == "1. https://lights.org/: Built in 1871 by the board."
@@ -81,7 +87,9 @@ def test_the_reader_sees_questions_accounts_words_and_quotes(path):
 
 def test_documents_are_shown_by_the_sentence_of_the_span_and_its_neighbours(path):
     row = sheet(path)[0]
-    assert row["documents_1"] == f"Account 1, document 12: {URL}\nIt has a tower. {SPAN} Its keeper was J. Orr."
+    assert (
+        row["documents_1"] == f"Account 1, document 12: {URL}\nIt has a tower. {SPAN} Its keeper was J. Orr."
+    )
     assert row["documents_2"] == "Account 2, document 15: corpus.jsonl:3\nA tower, erected in 1874."
     assert row["documents_3"] == "Account 2, document 99: its text was not kept"
 
@@ -92,7 +100,9 @@ def test_a_document_that_holds_no_span_says_so_and_far_spans_are_apart(tmp_path)
     documents = (Document(12, URL, far), Document(15, URL, "Nothing here."))
     write_sheet([item(answers=answers, documents=documents)], tmp_path / "s.csv")
     row = sheet(tmp_path / "s.csv")[0]
-    assert row["documents_1"].endswith(f"{SPAN} Line 0 is of no use. [...] Line 8 is of no use. Die Straße is of 1874.")
+    assert row["documents_1"].endswith(
+        f"{SPAN} Line 0 is of no use. [...] Line 8 is of no use. Die Straße is of 1874."
+    )
     assert row["documents_2"].endswith("it holds none of the words that were quoted")
 
 
@@ -165,7 +175,17 @@ def change(path, **changed):
 
 
 @pytest.mark.parametrize(
-    "column", ["question", "second_question", "accounts", "documents_1", "documents_3", "read_quotes", "web_quotes", "seal"]
+    "column",
+    [
+        "question",
+        "second_question",
+        "accounts",
+        "documents_1",
+        "documents_3",
+        "read_quotes",
+        "web_quotes",
+        "seal",
+    ],
 )
 def test_a_decision_on_other_texts_than_were_written_is_refused(path, column):
     with pytest.raises(InputError) as caught:

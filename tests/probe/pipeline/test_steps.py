@@ -1,6 +1,6 @@
 """What the steps of a build hand to their models."""
 
-from llmpedia.probe.build.steps import shown_documents
+from llmpedia.probe.pipeline.steps import shown_documents
 
 LENGTHS = {1: 50, 2: 10, 3: 30, 4: 20, 5: 400, 6: 40}
 
