@@ -7,7 +7,6 @@ share of it. It audits the commits the run had when it began, however far the ru
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,28 +21,19 @@ from llmpedia.audit.worker import AUDIT_ITEMS, AuditWorker, make_helpers
 from llmpedia.engines.concurrency.limiter import start_limiter
 from llmpedia.engines.preflight import Need
 from llmpedia.errors import InputError
+from llmpedia.execution.job import Job, Progress, Report, open_job, running_totals, unique_completions
 from llmpedia.execution.provenance import described, machine_of
 from llmpedia.execution.ray_stream import Row, Work
 from llmpedia.execution.session import Session, Sessions
 from llmpedia.execution.waves import Waves
 from llmpedia.prompts import load_prompt
 from llmpedia.store.kinds import RunKind
-from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import Manifest, RunFolder
 from llmpedia.tables import table
 
 # An English word with its space, in characters, for a first check that the longest article fits the
 # judge's context.
 _CHARS_A_WORD = 6
-
-
-@dataclass(frozen=True)
-class AuditProgress:
-    """Told to the caller: what is being done, articles audited so far and in all."""
-
-    phase: str
-    done: int
-    total: int | None
 
 
 @dataclass(frozen=True)
@@ -88,7 +78,7 @@ def audit(
     config: AuditConfig,
     run: RunFolder,
     name: str,
-    progress: Callable[[AuditProgress], None],
+    progress: Report,
     sessions: Sessions = Session,
 ) -> RunFolder:
     """Audit a run into ``RUN/audits/NAME``; resumes what is already there. ``sessions``: whence it
@@ -97,26 +87,24 @@ def audit(
     Raises: ConfigError, InputError, EngineError: one line; what was committed stays, and the same
         call resumes.
     """
-    if not run.manifests or not run.manifests[-1].facts["totals"].get("articles"):
+    if not run.totals.get("articles"):
         raise InputError(f"{run.uri}: holds no article yet; materialize first")
     uri = f"{run.uri.rstrip('/')}/audits/{name}"
     AuditStages.of(config)
     providers = names_of(config)
-    probe = RunFolder(uri)
-    with Lease(probe.folder, machine_of(config)) as lease:
-        audited = RunFolder.create_or_open(uri, describe_audit(config, run, providers))
-        audited.clean()
-        waves = _same_run(audited, run)
-        _same_sources(audited, providers)
-        if (
-            audited.last_wave >= 0
-            and audited.last_wave * config.waves.size >= audited.manifests[0].facts["totals"]["sample"]
-        ):
-            return audited
-        progress(AuditProgress("starting Ray and the judge", 0, None))
-        with sessions(config, _needs(config, run), embeds=False) as session:
-            _Audit(config, run, waves, audited, lease, session, progress).run()
-    return audited
+    with open_job(uri, describe_audit(config, run, providers), machine_of(config)) as job:
+        waves = _same_run(job.run, run)
+        _same_sources(job.run, providers)
+        if not _is_finished(config, job.run):
+            progress(Progress("starting Ray and the judge", 0))
+            with sessions(config, _needs(config, run), embeds=False) as session:
+                _Audit(config, run, waves, job, session, progress).run()
+    return job.run
+
+
+def _is_finished(config: AuditConfig, audited: RunFolder) -> bool:
+    done = audited.last_wave * config.waves.size
+    return audited.last_wave >= 0 and done >= audited.manifests[0].facts["totals"]["sample"]
 
 
 def _same_run(audited: RunFolder, run: RunFolder) -> int:
@@ -167,16 +155,15 @@ class _Audit:
         config: AuditConfig,
         run: RunFolder,
         waves: int,
-        audited: RunFolder,
-        lease: Lease,
+        job: Job,
         session: Session,
-        progress: Callable[[AuditProgress], None],
+        progress: Report,
     ) -> None:
         self._config = config
         self._run = run
         self._waves = waves
-        self._audited = audited
-        self._lease = lease
+        self._job = job
+        self._audited = job.run
         self._session = session
         self._progress = progress
         self._limiters: dict[str, Any] = {"judge": session.limiter}
@@ -197,11 +184,11 @@ class _Audit:
         return Work(AuditWorker, arguments, AUDIT_ITEMS)
 
     def _tell(self, phase: str) -> None:
-        totals = self._audited.manifests[-1].facts["totals"]
-        self._progress(AuditProgress(phase, totals["audited"], totals["sample"]))
+        totals = self._audited.totals
+        self._progress(Progress(phase, totals["audited"], totals["sample"]))
 
     def _commit_sample(self) -> None:
-        self._progress(AuditProgress("sampling", 0, None))
+        self._progress(Progress("sampling", 0))
         drawn, notes = asyncio.run(self._draw())
         rows = [{**d.article.__dict__, "position": n, "strata": d.strata} for n, d in enumerate(drawn)]
         self._commit({"sample": table("sample", rows)}, {"notes": notes})
@@ -220,12 +207,11 @@ class _Audit:
         return await sample(articles, self._config.sample, lambda name: look_up("wikipedia", name, helpers))
 
     def _finish(self, plan: AuditPlan, visits: list[Row]) -> None:
-        first_claim = self._audited.manifests[-1].facts["totals"]["claims"]
+        first_claim = self._audited.totals["claims"]
         self._commit(audit_tables(plan.items, visits, first_claim), {})
 
     def _commit(self, tables: dict[str, pa.Table], more: Row) -> None:
-        previous = self._audited.manifests[-1] if self._audited.manifests else None
-        self._audited.commit(self._lease, tables, {**facts_of(tables, previous), **more})
+        self._job.commit(tables, {**facts_of(tables, self._audited.last), **more})
 
 
 async def _no_look_up(name: str) -> Evidence:
@@ -235,7 +221,6 @@ async def _no_look_up(name: str) -> Evidence:
 def audit_tables(items: tuple[Row, ...], visits: list[Row], first_claim: int) -> dict[str, pa.Table]:
     """Tables of a wave, in order of the sample; claims are numbered from ``first_claim``."""
     rows: dict[str, list[Row]] = {name: [] for name in ("audited", "claims", "evidence", "verdicts")}
-    completions: dict[str, Row] = {}
     for item, visit in zip(items, visits, strict=True):
         n = item["subject_id"]
         claims = visit["claims"]
@@ -250,12 +235,8 @@ def audit_tables(items: tuple[Row, ...], visits: list[Row], first_claim: int) ->
         for verdict in visit["verdicts"]:
             place = verdict.pop("claim")
             rows["verdicts"].append({"claim_id": ids[place], "subject_id": n, **verdict})
-        for row in visit["completions"]:
-            completions.setdefault(row["key"], row)
-    return {
-        name: table(name, found)
-        for name, found in {**rows, "completions": list(completions.values())}.items()
-    }
+    rows["completions"] = unique_completions(visits)
+    return {name: table(name, of_table) for name, of_table in rows.items()}
 
 
 _COUNTED = ("sample", "audited", "claims", "evidence", "verdicts", "completions")
@@ -278,8 +259,4 @@ def facts_of(tables: dict[str, pa.Table], previous: Manifest | None) -> dict[str
             sorted(Counter(f"{tier}: {label}" for tier, label in verdicts).items())
         )
         counts["coerced"] = sum(tables["verdicts"]["coerced"].to_pylist())
-    before = previous.facts["totals"] if previous else {}
-    totals = {
-        name: before.get(name, 0) + (tables[name].num_rows if name in tables else 0) for name in _COUNTED
-    }
-    return {"counts": counts, "totals": totals}
+    return {"counts": counts, "totals": running_totals(previous, counts, _COUNTED)}

@@ -76,8 +76,9 @@ def _run(args: argparse.Namespace) -> int:
     need_extra("audit")
     from llmpedia.analysis.audits.report import audit_report, headline
     from llmpedia.analysis.output.formats import as_text
-    from llmpedia.audit.run import AuditProgress, audit
+    from llmpedia.audit.run import audit
     from llmpedia.audit.settings import load_audit_config
+    from llmpedia.execution.job import Progress
     from llmpedia.progress import progress_bar
     from llmpedia.store.run_folder import RunFolder
 
@@ -85,13 +86,13 @@ def _run(args: argparse.Namespace) -> int:
     started = time.monotonic()
     with progress_bar(None, "article") as bar:
 
-        def show(p: AuditProgress) -> None:
+        def show(p: Progress) -> None:
             bar.total = p.total
             bar.n = p.done
             bar.set_postfix_str(p.phase)
 
         done = audit(config, RunFolder.open(args.run_uri), args.name or Path(args.config).stem, show)
-        bar.n = done.manifests[-1].facts["totals"]["audited"]
+        bar.n = done.totals["audited"]
         bar.set_postfix_str("done")
     tables, _ = audit_report([done], None, False, {})
     for name in headline(tables):
@@ -103,7 +104,7 @@ def _run(args: argparse.Namespace) -> int:
             f"warning: {config.engine.model} is far too small to judge; these figures show that "
             f"the parts work, nothing else"
         )
-    totals = done.manifests[-1].facts["totals"]
+    totals = done.totals
     print(
         f"audit {done.uri}: {totals['audited']} articles, {totals['claims']} claims, "
         f"{totals['verdicts']} verdicts"

@@ -102,9 +102,9 @@ def _planned(every: "tuple[Cell, ...]", cells: "tuple[Cell, ...]") -> list[dict[
 
 
 def _row(done: "Done") -> dict[str, object]:
-    totals = done.run.manifests[-1].facts["totals"]
+    totals = done.run.totals
     reused = sum(row["calls"] for manifest in done.run.manifests for row in manifest.facts.get("reused", ()))
-    audited = done.audit.manifests[-1].facts["totals"]["audited"] if done.audit is not None else None
+    audited = done.audit.totals["audited"] if done.audit is not None else None
     kept = {name: totals[name] for name in ("articles", "entities", "completions")}
     return {"cell": done.cell.name, **kept, "reused": reused, "audited": audited}
 

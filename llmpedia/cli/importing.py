@@ -51,7 +51,8 @@ def add_import(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def _import(args: argparse.Namespace) -> int:
     need_extra("audit")
-    from llmpedia.importing.run import ImportProgress, ImportSettings, import_texts
+    from llmpedia.execution.job import Progress
+    from llmpedia.importing.run import ImportSettings, import_texts
     from llmpedia.importing.sources import Columns
     from llmpedia.progress import progress_bar
 
@@ -73,14 +74,14 @@ def _import(args: argparse.Namespace) -> int:
     bars: list[tqdm[Any]] = []  # drawn once there is progress, as what is wrong shows before
     with ExitStack() as stack:
 
-        def show(p: ImportProgress) -> None:
+        def show(p: Progress) -> None:
             if not bars:
                 bars.append(stack.enter_context(progress_bar(p.total, "title")))
             bars[0].n = p.done
             bars[0].total = p.total
 
         run = import_texts(settings, run_uri, show)
-    totals = run.manifests[-1].facts["totals"]
+    totals = run.totals
     lacking = totals["entities"] - totals["articles"]
     print(
         f"run {run_uri}: {_counted(totals['articles'], 'article')} of "

@@ -44,7 +44,8 @@ def add_plan(commands: Any) -> None:
 
 
 def _materialize(args: argparse.Namespace) -> int:
-    from llmpedia.materialize.run import Progress, materialize
+    from llmpedia.execution.job import Progress
+    from llmpedia.materialize.run import materialize
 
     path = args.config or args.named_config
     config = load_config(path, args.set)
@@ -55,13 +56,13 @@ def _materialize(args: argparse.Namespace) -> int:
     with progress_bar(config.caps.articles, "article") as bar:
 
         def show(p: Progress) -> None:
-            bar.n = p.articles
+            bar.n = p.done
             bar.set_postfix_str(p.phase)
 
         run = materialize(config, run_uri, show)
-        bar.n = run.manifests[-1].facts["totals"]["articles"]
+        bar.n = run.totals["articles"]
         bar.set_postfix_str("done")
-    totals = run.manifests[-1].facts["totals"]
+    totals = run.totals
     print(
         f"run {run_uri}: {totals['articles']} articles, {totals['entities']} entities in "
         f"{run.last_wave + 1} commits"

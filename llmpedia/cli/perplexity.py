@@ -26,7 +26,8 @@ def add_ppl(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
 
 
 def _ppl(args: argparse.Namespace) -> int:
-    from llmpedia.perplexity.run import Progress, score_items
+    from llmpedia.execution.job import Progress
+    from llmpedia.perplexity.run import score_items
     from llmpedia.perplexity.settings import load_perplexity_config
 
     path = args.config or args.named_config
@@ -36,11 +37,11 @@ def _ppl(args: argparse.Namespace) -> int:
     with progress_bar(None, "item") as bar:
 
         def show(p: Progress) -> None:
-            bar.n = p.items
+            bar.n = p.done
             bar.set_postfix_str(p.phase)
 
         run = score_items(config, run_uri, show)
-        totals = run.manifests[-1].facts["totals"]
+        totals = run.totals
         bar.n = totals["ppl_questions"]
         bar.set_postfix_str("done")
     failed = ", ".join(f"{n} {kind}" for kind, n in totals["errors"].items()) or "none"

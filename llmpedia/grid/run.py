@@ -11,14 +11,15 @@ from dataclasses import dataclass
 
 from llmpedia.audit.article import AuditStages
 from llmpedia.audit.providers import names_of
-from llmpedia.audit.run import AuditProgress, audit
+from llmpedia.audit.run import audit
 from llmpedia.engines.preflight import check_model
+from llmpedia.execution.job import Report
 from llmpedia.execution.session import KeptSessions
 from llmpedia.grid.cells import Cell, Grid
 from llmpedia.grid.sharing import sources_of
 from llmpedia.http import authorization
 from llmpedia.materialize.needs import needs_of
-from llmpedia.materialize.run import Progress, describe_run, is_finished, materialize
+from llmpedia.materialize.run import describe_run, is_finished, materialize
 from llmpedia.store.files import Folder
 from llmpedia.store.run_folder import RUN_FILE, RunFolder
 
@@ -60,11 +61,11 @@ def run_grid(whole: Grid, cells: tuple[Cell, ...], out: str, tell: Tell) -> list
     return [Done(*done) for done in zip(cells, runs, audits, strict=True)]
 
 
-def _of_walk(tell: Tell, cell: Cell) -> Callable[[Progress], None]:
-    return lambda p: tell(cell.name, cell.config.caps.articles, p.articles, p.phase)
+def _of_walk(tell: Tell, cell: Cell) -> Report:
+    return lambda p: tell(cell.name, cell.config.caps.articles, p.done, p.phase)
 
 
-def _of_audit(tell: Tell, name: str) -> Callable[[AuditProgress], None]:
+def _of_audit(tell: Tell, name: str) -> Report:
     return lambda p: tell(name, p.total, p.done, p.phase)
 
 

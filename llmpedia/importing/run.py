@@ -11,7 +11,6 @@ import asyncio
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,12 +21,12 @@ from llmpedia.audit.sampling import title_lines
 from llmpedia.engines.packaged_weights import cache_dir
 from llmpedia.entities.keys import canonical_key
 from llmpedia.errors import ConfigError, InputError
+from llmpedia.execution.job import Job, Progress, Report, open_job
 from llmpedia.execution.provenance import versions_now
 from llmpedia.importing.formats import FORMS, Form, as_wikitext
 from llmpedia.importing.site import TITLE, SiteSettings, SiteTexts
 from llmpedia.importing.sources import Absent, Columns, FileTexts, FolderTexts, Text, Texts
 from llmpedia.store.kinds import RunKind
-from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import FORMAT, RUN_FILE, RunFolder
 from llmpedia.store.verify import imbalances
 from llmpedia.tables import TABLES, Fate, table
@@ -71,18 +70,10 @@ class ImportSettings:
             raise ConfigError(f"--form = {self.form!r}: must be one of {', '.join(FORMS)}")
 
 
-@dataclass(frozen=True)
-class ImportProgress:
-    """Told to the caller: titles done, and in all."""
-
-    done: int
-    total: int
-
-
 def import_texts(
     settings: ImportSettings,
     run_uri: str,
-    progress: Callable[[ImportProgress], None],
+    progress: Report,
     texts: Texts | None = None,
 ) -> RunFolder:
     """Read texts into a run; resumes what is already there. ``texts``: in place of what the
@@ -91,18 +82,16 @@ def import_texts(
     Raises: ConfigError, InputError, EngineError: one line; what was committed stays, and the same
         call resumes.
     """
-    probe = RunFolder(run_uri)
-    if probe.folder.exists(RUN_FILE) and (kind := probe.kind) != RunKind.IMPORTED:
-        what = "a walk" if kind == RunKind.WALK else f"what is of kind {kind}"
+    there = RunFolder(run_uri)
+    if there.folder.exists(RUN_FILE) and there.kind != RunKind.IMPORTED:
+        what = "a walk" if there.kind == RunKind.WALK else f"what is of kind {there.kind}"
         raise InputError(f"{run_uri}: holds {what}, not an import; give another --run")
     listed = title_lines(settings.titles, "--titles") if settings.titles else None
     source = texts or open_texts(settings, listed)
     titles = listed if listed is not None else _all_titles(source, settings)
-    with Lease(probe.folder) as lease:
-        run = RunFolder.create_or_open(run_uri, describe_import(settings, source, titles))
-        run.clean()
-        asyncio.run(_Import(run, lease, source, settings.name, progress).run(titles))
-    return run
+    with open_job(run_uri, describe_import(settings, source, titles)) as job:
+        asyncio.run(_Import(job, source, settings.name, progress).run(titles))
+    return job.run
 
 
 def open_texts(settings: ImportSettings, titles: list[str] | None) -> Texts:
@@ -171,14 +160,13 @@ class _Import:
 
     def __init__(
         self,
-        run: RunFolder,
-        lease: Lease,
+        job: Job,
         source: Texts,
         name: str,
-        progress: Callable[[ImportProgress], None],
+        progress: Report,
     ) -> None:
-        self._run = run
-        self._lease = lease
+        self._job = job
+        self._run = job.run
         self._source = source
         self._name = name
         self._progress = progress
@@ -210,7 +198,7 @@ class _Import:
         for row in entities:
             found.append(await self._source.get(row["name"]))
             done += 1
-            self._progress(ImportProgress(done, total))
+            self._progress(Progress("reading", done, total))
         self._told = done, total
         return found
 
@@ -225,8 +213,7 @@ class _Import:
                 self._commit(wave_tables([row for row, _ in got], [text for _, text in got]), {})
 
     def _commit(self, tables: dict[str, pa.Table], more: Row) -> None:
-        previous = self._run.manifests[-1].facts["totals"] if self._run.manifests else {}
-        self._run.commit(self._lease, tables, {**facts_of(tables, previous), **more})
+        self._job.commit(tables, {**facts_of(tables, self._run.totals), **more})
 
 
 def seed_tables(titles: list[str]) -> dict[str, pa.Table]:

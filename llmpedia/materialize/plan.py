@@ -132,7 +132,7 @@ def _measured(run: RunFolder) -> dict[str, Expected]:
     """Stage -> averages of a run; stages whose engine told no tokens, or that were never asked, are
     left out.
     """
-    articles = run.manifests[-1].facts["totals"]["articles"] if run.manifests else 0
+    articles = run.totals.get("articles", 0)
     by_stage: dict[str, Used] = {}
     for (stage, _), used in committed(run).items():
         by_stage[stage] = (

@@ -6,8 +6,6 @@ being written.
 
 import asyncio
 import contextlib
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from llmpedia.engines.concurrency.client import Permits
 from llmpedia.entities.actor import IndexClient, start_index
 from llmpedia.errors import EngineError, InputError
 from llmpedia.execution.clients import client_name, heed_pauses, make_client, make_engine, make_permits
+from llmpedia.execution.job import Job, Progress, Report, open_job
 from llmpedia.execution.provenance import described, machine_of
 from llmpedia.execution.ray_stream import Work
 from llmpedia.execution.session import Session, Sessions
@@ -33,16 +32,7 @@ from llmpedia.materialize.wave import facts_of, seed_proposals, seed_tables, wal
 from llmpedia.materialize.worker import ITEMS, SubjectWorker
 from llmpedia.store.completion_lookup import Answers
 from llmpedia.store.journal import reused_keys
-from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import RunFolder
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Told to the caller as work goes on: what is being done, and how many articles are committed."""
-
-    phase: str
-    articles: int
 
 
 def describe_run(config: Config) -> dict[str, Any]:
@@ -71,9 +61,7 @@ def seeds_of(config: Config) -> list[str]:
     return titles
 
 
-def materialize(
-    config: Config, run_uri: str, progress: Callable[[Progress], None], sessions: Sessions = Session
-) -> RunFolder:
+def materialize(config: Config, run_uri: str, progress: Report, sessions: Sessions = Session) -> RunFolder:
     """Walk until a cap or the end of the frontier; resumes a run that is already there.
     ``sessions``: whence it has its own.
 
@@ -83,16 +71,12 @@ def materialize(
     Stages.of(config)  # an unknown persona is refused before anything is written
     config = config.model_copy(update={"reuse": [_source(config, uri) for uri in config.reuse]})
     description = describe_run(config)
-    probe = RunFolder(run_uri)
-    with Lease(probe.folder, machine_of(config)) as lease:
-        run = RunFolder.create_or_open(run_uri, description)
-        run.clean()
-        if is_finished(config, run):
-            return run
-        progress(Progress("starting Ray and the engine", 0))
-        with sessions(config, needs_of(config), embeds=config.run.mode != "titles") as session:
-            _Walk(config, run, lease, session, progress).run()
-    return run
+    with open_job(run_uri, description, machine_of(config)) as job:
+        if not is_finished(config, job.run):
+            progress(Progress("starting Ray and the engine", 0))
+            with sessions(config, needs_of(config), embeds=config.run.mode != "titles") as session:
+                _Walk(config, job, session, progress).run()
+    return job.run
 
 
 def is_finished(config: Config, run: RunFolder) -> bool:
@@ -123,18 +107,17 @@ class _Walk:
     def __init__(
         self,
         config: Config,
-        run: RunFolder,
-        lease: Lease,
+        job: Job,
         session: Session,
-        progress: Callable[[Progress], None],
+        progress: Report,
     ) -> None:
         self._config = config
-        self._run = run
-        self._lease = lease
+        self._job = job
+        self._run = job.run
         self._session = session
         self._progress = progress
         self._stages = Stages.of(config)
-        self._index = start_index(config, run.uri)
+        self._index = start_index(config, job.run.uri)
         self._resolving: tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]] | None = None
 
     def run(self) -> None:
@@ -155,7 +138,7 @@ class _Walk:
         asyncio.run(self._resolve(plan, visits))
 
     def _tell(self, phase: str) -> None:
-        self._progress(Progress(phase, self._run.manifests[-1].facts["totals"]["articles"]))
+        self._progress(Progress(phase, self._run.totals["articles"]))
 
     def _give_up(self, interrupted: bool) -> None:
         """Stop resolving; the next start takes it up. Not for a failure, unless with batches: one
@@ -182,7 +165,7 @@ class _Walk:
         task = asyncio.current_task()
         assert task is not None
         self._resolving = asyncio.get_running_loop(), task
-        totals = self._run.manifests[-1].facts["totals"]
+        totals = self._run.totals
         resolved = Resolved()
         if self._config.run.mode != "titles":
             index = IndexClient(self._index, plan.wave - 1)
@@ -193,13 +176,12 @@ class _Walk:
         self._commit(walk_tables(plan, visits, resolved, totals["candidates"]), plan)
 
     def _commit(self, tables: dict[str, pa.Table], plan: Plan | None) -> None:
-        previous = self._run.manifests[-1] if self._run.manifests else None
-        facts = facts_of(tables, plan, self._config, previous)
+        facts = facts_of(tables, plan, self._config, self._run.last)
         if self._config.reuse:
             facts["reused"] = reused_facts(
                 tables["completions"], reused_keys(self._run.folder, len(self._run.manifests))
             )
-        self._run.commit(self._lease, tables, facts)
+        self._job.commit(tables, facts)
 
 
 class _Resolving:

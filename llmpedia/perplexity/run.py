@@ -9,13 +9,14 @@ numbers on the same kind of machine.
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from llmpedia.errors import EngineError, InputError
+from llmpedia.execution.job import Job, Progress, Report, open_job
 from llmpedia.execution.provenance import described, machine_of
 from llmpedia.execution.ray_stream import Row, Work
 from llmpedia.execution.session import Session
@@ -27,17 +28,8 @@ from llmpedia.perplexity.settings import PerplexityJobConfig
 from llmpedia.perplexity.worker import PPL_ITEMS, ScoreWorker
 from llmpedia.prompts import load_prompt
 from llmpedia.store.kinds import RunKind
-from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import Manifest, RunFolder
 from llmpedia.tables import PPL_ANSWERS, table
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Told to the caller: what is being done, and items committed so far."""
-
-    phase: str
-    items: int
 
 
 @dataclass(frozen=True)
@@ -65,7 +57,7 @@ def describe_job(config: PerplexityJobConfig, source: Source) -> Row:
     return described(config, [], prompts, kind=RunKind.SCORES.value, source_sha256=source.sha256)
 
 
-def score_items(config: PerplexityJobConfig, run_uri: str, progress: Callable[[Progress], None]) -> RunFolder:
+def score_items(config: PerplexityJobConfig, run_uri: str, progress: Report) -> RunFolder:
     """Score a source to its end; resumes what is already there.
 
     Raises: ConfigError, InputError, EngineError: one line; what was committed stays, and the same
@@ -74,16 +66,14 @@ def score_items(config: PerplexityJobConfig, run_uri: str, progress: Callable[[P
     # Determinism: what is remembered depends on what came before.
     config = config.model_copy(update={"scorer": config.scorer.model_copy(update={"cache": 0})})
     source = open_source(config.items)
-    probe = RunFolder(run_uri)
-    with Lease(probe.folder, machine_of(config)) as lease:
-        run = RunFolder.create_or_open(run_uri, describe_job(config, source))
+    with open_job(run_uri, describe_job(config, source), machine_of(config)) as job:
+        run = job.run
         if run.description().get("source_sha256") != source.sha256:
             raise InputError(
                 f"{run_uri}: items.source = {config.items.source!r} has changed since it began; "
                 f"give another --run"
             )
-        run.clean()
-        done = run.manifests[-1].facts["totals"]["ppl_questions"] if run.manifests else 0
+        done = run.totals.get("ppl_questions", 0)
         items = itertools.islice(read_items(source, config.items), done, None)
         first = next(items, None)
         if first is None:
@@ -94,7 +84,7 @@ def score_items(config: PerplexityJobConfig, run_uri: str, progress: Callable[[P
             return run
         progress(Progress("starting Ray and the scorers", done))
         with Session(config, [], embeds=False, served=served(config, run.uri)) as session:
-            _Scoring(config, run, lease, session, progress).run(itertools.chain([first], items))
+            _Scoring(config, job, session, progress).run(itertools.chain([first], items))
     return run
 
 
@@ -104,17 +94,16 @@ class _Scoring:
     def __init__(
         self,
         config: PerplexityJobConfig,
-        run: RunFolder,
-        lease: Lease,
+        job: Job,
         session: Session,
-        progress: Callable[[Progress], None],
+        progress: Report,
     ) -> None:
         self._config = config
-        self._run = run
-        self._lease = lease
+        self._job = job
+        self._run = job.run
         self._session = session
         self._progress = progress
-        self._scorer = _describe(config, run.uri)
+        self._scorer = _describe(config, job.run.uri)
 
     def run(self, items: Iterator[Item]) -> None:
         self._same_scorer()
@@ -123,7 +112,7 @@ class _Scoring:
 
     def _same_scorer(self) -> None:
         """All scores of a folder come from the same weights and tokenizer."""
-        before = self._run.manifests[-1].facts["scorer"] if self._run.manifests else self._scorer
+        before = self._run.last.facts["scorer"] if self._run.last else self._scorer
         for name, value in self._scorer.items():
             if before.get(name) != value:
                 changed = f"its scores have {name} {before.get(name)!r}, new ones would have {value!r}"
@@ -137,13 +126,11 @@ class _Scoring:
         return Work(ScoreWorker, (self._config.model_dump_json(), self._run.uri), PPL_ITEMS)
 
     def _tell(self, phase: str) -> None:
-        done = self._run.manifests[-1].facts["totals"]["ppl_questions"] if self._run.manifests else 0
-        self._progress(Progress(phase, done))
+        self._progress(Progress(phase, self._run.totals.get("ppl_questions", 0)))
 
     def _finish(self, plan: ItemPlan, visits: list[Row]) -> None:
         tables = score_tables(plan.items, visits, self._config.scorer.per_token)
-        previous = self._run.manifests[-1] if self._run.manifests else None
-        self._run.commit(self._lease, tables, {**facts_of(tables, previous), "scorer": self._scorer})
+        self._job.commit(tables, {**facts_of(tables, self._run.last), "scorer": self._scorer})
 
 
 def _describe(config: PerplexityJobConfig, run_uri: str) -> dict[str, Any]:

@@ -179,6 +179,16 @@ class RunFolder:
             ) from e
 
     @property
+    def last(self) -> "Manifest | None":
+        """The manifest of the last commit; None before the first."""
+        return self.manifests[-1] if self.manifests else None
+
+    @property
+    def totals(self) -> dict[str, Any]:
+        """Running totals as of the last commit; empty before the first."""
+        return self.manifests[-1].facts["totals"] if self.manifests else {}
+
+    @property
     def kind(self) -> RunKind:
         """What it holds, as ``run.yaml`` says.
 

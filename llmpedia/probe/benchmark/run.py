@@ -15,6 +15,7 @@ from typing import Any
 
 from llmpedia.engines.preflight import Need, check_context, check_model
 from llmpedia.errors import ConfigError, InputError, LlmpediaError
+from llmpedia.execution.job import Job, Progress, Report, open_job, running_totals, unique_completions
 from llmpedia.execution.provenance import described, machine_of
 from llmpedia.execution.ray_stream import Row, Work
 from llmpedia.execution.session import Session
@@ -26,27 +27,15 @@ from llmpedia.probe.settings.run import ProbeRunConfig
 from llmpedia.prompts import load_prompt
 from llmpedia.store.files import Folder
 from llmpedia.store.kinds import RunKind
-from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import RUN_FILE, RunFolder
 from llmpedia.tables import BENCHMARK, table
 
-_WORDS = {"responses": "closed_book", "grades": "grade"}
-_WORKERS = {"responses": RespondWorker, "grades": GradeWorker}
+_PROMPTS = {RunKind.RESPONSES: "closed_book", RunKind.GRADES: "grade"}
+_WORKERS = {RunKind.RESPONSES: RespondWorker, RunKind.GRADES: GradeWorker}
 # what the configuration says of the model, as of the last start; no part of the run's identity
 FACTS_FILE = "facts.json"
 _QUESTION_CHARS = 1000  # of a question, for a first check that it fits
 _RESPONSE_CHARS = 2000  # of a response without its thought
-
-
-@dataclass(frozen=True)
-class ProbeProgress:
-    """Told to the caller: what is being done, questions answered (or graded) of this model, and in
-    all.
-    """
-
-    phase: str
-    done: int
-    total: int
 
 
 @dataclass(frozen=True)
@@ -115,9 +104,7 @@ def last_rows(folder: RunFolder, name: str) -> dict[str, Row]:
     return {row["benchmark_id"]: row for row in folder.read(name).to_pylist()}
 
 
-def respond(
-    config: ProbeRunConfig, run_uri: str, names: list[str], progress: Callable[[ProbeProgress], None]
-) -> dict[str, int]:
+def respond(config: ProbeRunConfig, run_uri: str, names: list[str], progress: Report) -> dict[str, int]:
     """Ask the models, one after the other, each by its own engine; how many questions each was
     asked now.
 
@@ -150,22 +137,20 @@ def _respond_one(
     uri: str,
     name: str,
     benchmark: list[Row],
-    progress: Callable[[ProbeProgress], None],
+    progress: Report,
 ) -> int:
     own = config.of_model(name)
     model = config.models[name]
-    with Lease(RunFolder(uri).folder, machine_of(own)) as lease:
-        folder = RunFolder.create_or_open(uri, _described(own, "responses", benchmark, name))
+    description = _described(own, RunKind.RESPONSES, benchmark, name)
+    with open_job(uri, description, machine_of(own)) as job:
+        folder = job.run
         facts = model.model_dump(
             mode="json", include={"family", "parameters_b", "reasoning", "group", "base"}
         )
         folder.folder.write(FACTS_FILE, (json.dumps(facts, indent=1) + "\n").encode())
         _same_benchmark(folder, benchmark)
-        folder.clean()
         if folder.last_wave < 0:
-            folder.commit(
-                lease, {"benchmark": table("benchmark", benchmark)}, _facts("responses", 0, folder, {})
-            )
+            job.commit({"benchmark": table("benchmark", benchmark)}, _facts(folder, {}, 0))
         before = last_rows(folder, "responses")
         left = ((n, row) for n, row in enumerate(benchmark) if _unanswered(before.get(row["benchmark_id"])))
         items = sorted((_question(n, row, before) for n, row in left), key=_never_tried_first)
@@ -174,12 +159,12 @@ def _respond_one(
         tell = _teller(name, len(benchmark), progress)
         tell("starting Ray and the engine", len(before))
         with Session(own, [_need(own)], embeds=False) as session:
-            _Asking(own, folder, lease, session, "responses", tell).run(items)
+            _Asking(own, job, session, tell).run(items)
     return len(items)
 
 
-def _teller(name: str, total: int, progress: Callable[[ProbeProgress], None]) -> Callable[[str, int], None]:
-    return lambda phase, done: progress(ProbeProgress(f"{name}, {phase}", done, total))
+def _teller(name: str, total: int, progress: Report) -> Callable[[str, int], None]:
+    return lambda phase, done: progress(Progress(f"{name}, {phase}", done, total))
 
 
 def _never_tried_first(item: Row) -> bool:
@@ -204,7 +189,7 @@ def _question(number: int, row: Row, before: dict[str, Row]) -> Row:
 
 
 def grade_responses(
-    config: ProbeRunConfig, run_uri: str, names: list[str], progress: Callable[[ProbeProgress], None]
+    config: ProbeRunConfig, run_uri: str, names: list[str], progress: Report
 ) -> dict[str, int]:
     """Have the judge grade the responses that are there and not graded yet, and once more those
     that it failed on.
@@ -218,7 +203,7 @@ def grade_responses(
     answered = {name: _open_responses(model_folder(run_uri, name)) for name in chosen(config, names)}
     for name, responses in answered.items():  # grades that are there may be another judge's
         if Folder(grades_folder(run_uri, name)).exists(RUN_FILE):
-            _grades(own, run_uri, name, responses)
+            _check_grades(own, run_uri, name, responses)
     left = {name: _ungraded(folder, grades_folder(run_uri, name)) for name, folder in answered.items()}
     if not any(left.values()):
         return dict.fromkeys(answered, 0)
@@ -231,24 +216,26 @@ def grade_responses(
     )
     with Session(own, [need], embeds=False) as session:
         for name, responses in answered.items():
-            with Lease(RunFolder(grades_folder(run_uri, name)).folder, machine_of(own)) as lease:
-                folder = _grades(own, run_uri, name, responses)
-                folder.clean()
-                items = _ungraded(responses, folder.uri)
+            uri = grades_folder(run_uri, name)
+            benchmark = _benchmark_of(responses)
+            description = _described(own, RunKind.GRADES, benchmark, name)
+            with open_job(uri, description, machine_of(own)) as job:
+                _same_benchmark(job.run, benchmark)
+                items = _ungraded(responses, uri)
                 if items:
-                    total = responses.read("benchmark").num_rows
-                    _Asking(own, folder, lease, session, "grades", _teller(name, total, progress)).run(items)
+                    _Asking(own, job, session, _teller(name, len(benchmark), progress)).run(items)
     return {name: len(items) for name, items in left.items()}
 
 
-def _grades(own: ProbeConfig, run_uri: str, name: str, responses: RunFolder) -> RunFolder:
-    """The folder of a model's grades by this judge."""
-    benchmark = [{k: r[k] for k in BENCHMARK.names} for r in responses.read("benchmark").to_pylist()]
-    folder = RunFolder.create_or_open(
-        grades_folder(run_uri, name), _described(own, "grades", benchmark, name)
-    )
-    _same_benchmark(folder, benchmark)
-    return folder
+def _check_grades(own: ProbeConfig, run_uri: str, name: str, responses: RunFolder) -> None:
+    """Raise unless the grades of a model that are there are by this judge and of this benchmark."""
+    benchmark = _benchmark_of(responses)
+    description = _described(own, RunKind.GRADES, benchmark, name)
+    _same_benchmark(RunFolder.create_or_open(grades_folder(run_uri, name), description), benchmark)
+
+
+def _benchmark_of(responses: RunFolder) -> list[Row]:
+    return [{k: r[k] for k in BENCHMARK.names} for r in responses.read("benchmark").to_pylist()]
 
 
 def _open_responses(uri: str) -> RunFolder:
@@ -279,13 +266,13 @@ def _ungraded(responses: RunFolder, grades_uri: str) -> list[Row]:
     return sorted(items, key=_never_tried_first)
 
 
-def _described(config: ProbeConfig, kind: str, benchmark: list[Row], model: str) -> Row:
-    prompt = f"probe/{_WORDS[kind]}"
+def _described(config: ProbeConfig, kind: RunKind, benchmark: list[Row], model: str) -> Row:
+    prompt = f"probe/{_PROMPTS[kind]}"
     return described(
         config,
         [],
         {prompt: load_prompt(prompt).sha256},
-        kind=kind,
+        kind=kind.value,
         benchmark_sha256=_hash(benchmark),
         model=model,
     )
@@ -306,20 +293,18 @@ class _Asking:
     def __init__(
         self,
         config: ProbeConfig,
-        folder: RunFolder,
-        lease: Lease,
+        job: Job,
         session: Session,
-        kind: str,
         tell: Callable[[str, int], None],
     ) -> None:
         """``tell``: of progress, in words and questions done."""
         self._config = config
-        self._folder = folder
-        self._lease = lease
+        self._job = job
+        self._folder = job.run
         self._session = session
-        self._kind = kind
+        self._kind = job.run.kind
         self._progress = tell
-        self._done = len(last_rows(folder, kind))
+        self._done = len(last_rows(job.run, self._kind))
 
     def run(self, items: list[Row]) -> None:
         first = self._folder.last_wave + 1
@@ -344,27 +329,20 @@ class _Asking:
     def _finish(self, plan: QuestionPlan, visits: list[Row]) -> None:
         rows = [visit["row"] for visit in visits]
         self._done += sum(row["attempt"] == 1 for row in rows)
-        completions = {row["key"]: row for visit in visits for row in visit["completions"]}
         tables = {
             self._kind: table(self._kind, rows),
-            "completions": table("completions", completions.values()),
+            "completions": table("completions", unique_completions(visits)),
         }
         outcomes = Counter(str(row.get("outcome") or row.get("error_stage") or _outcome(row)) for row in rows)
-        self._folder.commit(
-            self._lease, tables, _facts(self._kind, len(rows), self._folder, dict(sorted(outcomes.items())))
-        )
+        self._job.commit(tables, _facts(self._folder, dict(sorted(outcomes.items())), len(rows)))
 
 
 def _outcome(row: Row) -> str:
-    return (
-        "failed to answer"
-        if row["error"] is not None
-        else "truncated"
-        if row.get("truncated")
-        else "answered"
-    )
+    if row["error"] is not None:
+        return "failed to answer"
+    return "truncated" if row.get("truncated") else "answered"
 
 
-def _facts(kind: str, rows: int, folder: RunFolder, outcomes: dict[str, int]) -> dict[str, Any]:
-    before = folder.manifests[-1].facts["totals"][kind] if folder.manifests else 0
-    return {"counts": {kind: rows, "outcomes": outcomes}, "totals": {kind: before + rows}}
+def _facts(folder: RunFolder, outcomes: dict[str, int], rows: int) -> dict[str, Any]:
+    counts = {folder.kind.value: rows}
+    return {"counts": {**counts, "outcomes": outcomes}, "totals": running_totals(folder.last, counts, counts)}

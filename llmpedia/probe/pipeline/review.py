@@ -88,7 +88,7 @@ def take_review(run: RunFolder, path: Path, overrule: bool) -> dict[str, int]:
         rows = _news(read.rows, last_checks(run), path, overrule)
         if rows:
             tables = {"checks": table("checks", rows)}
-            told = facts_of_commit("review", tables, run.manifests[-1])
+            told = facts_of_commit("review", tables, run.last)
             run.commit(lease, tables, {"step": "review", "items": len(rows), "last": False, **told})
     kept = sum(row["fate"] == "kept" for row in rows)
     again = len(read.rows) - len(rows)

@@ -9,7 +9,6 @@ order of the steps is :data:`ORDER`.
 import itertools
 import json
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +16,7 @@ import pyarrow as pa
 
 from llmpedia.engines.concurrency.limiter import start_limiter
 from llmpedia.errors import InputError
+from llmpedia.execution.job import Job, Progress, Report, open_job, running_totals, unique_completions
 from llmpedia.execution.provenance import described, machine_of
 from llmpedia.execution.ray_stream import Row, Work
 from llmpedia.execution.session import Session
@@ -35,23 +35,11 @@ from llmpedia.probe.questions.web_tools import search_engine
 from llmpedia.probe.settings.build import BUILD_STAGES, BuildConfig
 from llmpedia.prompts import load_prompt
 from llmpedia.store.kinds import RunKind
-from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import Manifest, RunFolder
 from llmpedia.tables import table
 
 ORDER = ("corpus", "knowledge", "pairs", "relations", "subgraphs", "questions", "read", "web")
 _DOCUMENTS = 10_000  # of a commit of the corpus
-
-
-@dataclass(frozen=True)
-class BuildProgress:
-    """Told to the caller: what is being done, items of the step committed so far and in all (null:
-    not known).
-    """
-
-    phase: str
-    done: int
-    total: int | None
 
 
 @dataclass(frozen=True)
@@ -81,24 +69,21 @@ def describe_build(config: BuildConfig) -> Row:
     return described(config, [], prompts, kind=RunKind.BUILD.value)
 
 
-def build(config: BuildConfig, run_uri: str, progress: Callable[[BuildProgress], None]) -> RunFolder:
+def build(config: BuildConfig, run_uri: str, progress: Report) -> RunFolder:
     """Build as far as it goes without a human; resumes what is already there.
 
     Raises: ConfigError, InputError, EngineError: one line; what was committed stays, and the same
         call resumes.
     """
     steps = {name: STEPS[name](config) for name in enabled(config)}
-    probe = RunFolder(run_uri)
-    with Lease(probe.folder, machine_of(config)) as lease:
-        run = RunFolder.create_or_open(run_uri, describe_build(config))
-        run.clean()
-        if BuildState(run).finished(_last(config)):
-            return run
-        _check_parts(config, BuildState(run).finished("corpus"))
-        progress(BuildProgress("starting Ray and the engine", 0, None))
-        with Session(config, [step.need() for step in steps.values()], embeds=False) as session:
-            _Build(config, run, lease, session, steps, progress).run()
-    return run
+    with open_job(run_uri, describe_build(config), machine_of(config)) as job:
+        state = BuildState(job.run)
+        if not state.finished(_last(config)):
+            _check_parts(config, state.finished("corpus"))
+            progress(Progress("starting Ray and the engine", 0))
+            with Session(config, [step.need() for step in steps.values()], embeds=False) as session:
+                _Build(config, job, session, steps, progress).run()
+    return job.run
 
 
 def _check_parts(config: BuildConfig, corpus_read: bool) -> None:
@@ -124,15 +109,14 @@ class _Build:
     def __init__(
         self,
         config: BuildConfig,
-        run: RunFolder,
-        lease: Lease,
+        job: Job,
         session: Session,
         steps: dict[str, Step],
-        progress: Callable[[BuildProgress], None],
+        progress: Report,
     ) -> None:
         self._config = config
-        self._run = run
-        self._lease = lease
+        self._job = job
+        self._run = job.run
         self._progress = progress
         self._steps = steps
         self._limiters: dict[str, Any] = {"model": session.limiter}
@@ -175,12 +159,12 @@ class _Build:
                     f"corpus.source = {self._config.corpus.source!r}: holds no document; give another one"
                 )
             self._commit("corpus", {"documents": table("documents", some)}, len(some), len(some) < _DOCUMENTS)
-            self._progress(BuildProgress("corpus", done, None))
+            self._progress(Progress("corpus", done))
             if len(some) < _DOCUMENTS:
                 break
 
     def _pairs(self) -> None:
-        self._progress(BuildProgress("candidate pairs", 0, None))
+        self._progress(Progress("candidate pairs", 0))
         found = candidate_pairs(prepared(BuildState(self._run), self._config), self._config.pairs)
         self._commit(
             "pairs",
@@ -214,7 +198,7 @@ class _Build:
             return StepPlan(wave, step, some, state, at + size >= len(items)) if some else None
 
         def tell(phase: str) -> None:
-            self._progress(BuildProgress(phase, BuildState(self._run).committed(step.name), len(items)))
+            self._progress(Progress(phase, BuildState(self._run).committed(step.name), len(items)))
 
         waves = Waves[StepPlan](self._config, list(self._limiters.values()), self._work, self._finish, tell)
         waves.run(first, plan, lambda _: None)
@@ -224,32 +208,17 @@ class _Build:
         return Work(BuildWorker, arguments, BUILD_ITEMS)
 
     def _finish(self, plan: StepPlan, visits: list[Row]) -> None:
-        completions: dict[str, Row] = {}
-        for visit in visits:
-            for row in visit["completions"]:
-                completions.setdefault(row["key"], row)
         rows = {name: [row for visit in visits for row in visit[name]] for name in plan.step.tables}
-        tables = {
-            name: table(name, found)
-            for name, found in {**rows, "completions": list(completions.values())}.items()
-        }
+        rows["completions"] = unique_completions(visits)
+        tables = {name: table(name, of_table) for name, of_table in rows.items()}
         self._commit(plan.step.name, tables, len(plan.items), plan.last)
 
     def _commit(
         self, step: str, tables: dict[str, pa.Table], items: int, last: bool, more: Row | None = None
     ) -> None:
-        previous = self._run.manifests[-1] if self._run.manifests else None
-        self._run.commit(
-            self._lease,
-            tables,
-            {
-                "step": step,
-                "items": items,
-                "last": last,
-                **facts_of_commit(step, tables, previous),
-                **(more or {}),
-            },
-        )
+        facts = {"step": step, "items": items, "last": last}
+        facts |= facts_of_commit(step, tables, self._run.last)
+        self._job.commit(tables, facts | (more or {}))
 
 
 _FATED = {
@@ -272,5 +241,5 @@ def facts_of_commit(step: str, tables: dict[str, pa.Table], previous: Manifest |
         errors = tables["knowledge_points"]["error"].to_pylist()
         fates.update("knowledge: error" if e is not None else "knowledge: labelled" for e in errors)
     before = previous.facts["totals"] if previous else {}
-    totals = {name: before.get(name, 0) + counts.get(name, 0) for name in sorted({*before, *counts})}
+    totals = running_totals(previous, counts, sorted({*before, *counts}))
     return {"counts": {**counts, "fates": dict(sorted(fates.items()))}, "totals": totals}
