@@ -19,7 +19,7 @@ from typing import Any
 from llmpedia.config.walk import Config, load_config
 from llmpedia.entities.keys import canonical_key, is_self_or_loop
 from llmpedia.materialize.run import describe_run
-from llmpedia.materialize.steps import Likeness, Phrases, Stages, Subject
+from llmpedia.materialize.stages import Likeness, Phrases, Stages, Subject
 from llmpedia.rehearsal.settings import WorldSettings
 from llmpedia.rehearsal.world import prose
 from llmpedia.rehearsal.world.names import fold
@@ -218,10 +218,10 @@ class _Asking:
 
     def __init__(self, stages: Stages) -> None:
         self._requests: dict[str, Request] = {
-            "outline": stages.outline.request(Subject("SUBJECT")),
-            "article": stages.article.request(Subject("SUBJECT", ("HEADINGS",))),
-            "ner": stages.ner.request(Phrases("SUBJECT", ("PHRASES",))),
-            "arbitration": stages.arbitration.request(Likeness("SUBJECT", ("HEADINGS",))),
+            "outline": stages.named("outline").request(Subject("SUBJECT")),
+            "article": stages.named("article").request(Subject("SUBJECT", ("HEADINGS",))),
+            "ner": stages.named("ner").request(Phrases("SUBJECT", ("PHRASES",))),
+            "arbitration": stages.named("arbitration").request(Likeness("SUBJECT", ("HEADINGS",))),
         }
         self._chats = {name: json.dumps(r.chat(), ensure_ascii=False) for name, r in self._requests.items()}
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from llmpedia.config.walk import JobConfig, StageName
+from llmpedia.config.walk import JobConfig
 from llmpedia.prompts import Prompt
 
 Q = TypeVar("Q")
@@ -103,7 +103,7 @@ class Stage(ABC, Generic[Q, A]):
     is read.
     """
 
-    name: ClassVar[StageName]
+    name: ClassVar[str]
 
     def __init__(self, config: JobConfig, prompt: Prompt, persona: str) -> None:
         """``persona``: the instruction text set at the system level of every stage."""

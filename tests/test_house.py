@@ -28,7 +28,18 @@ CLI = [
     "cli_site",
 ]
 UPPER = ["materialize", "audit", "probe", "perplexity", "analysis", "site", "rehearsal", "grid", "api", *CLI]
-LOWEST = ["errors", "config", "config_files", "tables", "stages", "prompts", "wikitext", "guided", "sheets"]
+LOWEST = [
+    "errors",
+    "config",
+    "config_files",
+    "tables",
+    "stages",
+    "stage_list",
+    "prompts",
+    "wikitext",
+    "guided",
+    "sheets",
+]
 FORBIDDEN = {
     **{name: ["engines", "store", "entities", "execution", *UPPER] for name in LOWEST},
     **{name: ["execution", *UPPER] for name in ("engines", "store", "entities")},

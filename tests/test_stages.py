@@ -7,7 +7,7 @@ import json
 import pytest
 
 from llmpedia.config.walk import parse_config
-from llmpedia.materialize.steps import Stages, Subject
+from llmpedia.materialize.stages import Stages, Subject
 from llmpedia.stages import (
     AnswerError,
     Completion,
@@ -40,7 +40,7 @@ class Scripted:
 def outline(*answers, malformed=1, rejected=None):
     config = parse_config({"article": {"sections": [2, 3]}, "retries": {"malformed": malformed}}, "test")
     client = Scripted(*answers)
-    return asyncio.run(ask(client, Stages.of(config).outline, Subject("Ada"), rejected)), client
+    return asyncio.run(ask(client, Stages.of(config).named("outline"), Subject("Ada"), rejected)), client
 
 
 def retold(why):
@@ -291,7 +291,8 @@ def test_stage_settings_reach_its_requests_only():
     )
     stages = Stages.of(config)
     article, outline = (
-        json.loads(stage.request(Subject("Ada")).sampling) for stage in (stages.article, stages.outline)
+        json.loads(stage.request(Subject("Ada")).sampling)
+        for stage in (stages.named("article"), stages.named("outline"))
     )
     assert article.items() >= {"temperature": 0.7, "max_tokens": 99, "reasoning_effort": "low"}.items()
     assert outline.items() >= {"temperature": 0.0, "max_tokens": 1024, "reasoning_effort": None}.items()

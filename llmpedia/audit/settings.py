@@ -13,6 +13,7 @@ from pydantic import Field, field_validator, model_validator
 from llmpedia.audit.evidence import TIERS, Tier
 from llmpedia.config.files import found_file, load_mapping, parse_as
 from llmpedia.config.walk import JobConfig, Positive, Section
+from llmpedia.stage_list import AUDIT_STAGES, names_of
 from llmpedia.web.settings import CacheSection, WebSection
 
 Count = Annotated[int, Field(ge=0)]
@@ -122,7 +123,7 @@ class JudgingConfig(JobConfig):
 
     @model_validator(mode="after")
     def _stages_known(self) -> Self:
-        strange = set(self.stages) - {"claims", "verdict"}
+        strange = set(self.stages) - set(names_of(AUDIT_STAGES))
         if strange:
             raise ValueError(f"stages.{min(strange)}: is no stage of an audit; use claims or verdict")
         return self

@@ -8,10 +8,9 @@ not offered is no verdict.
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from llmpedia.audit.settings import JudgingConfig
-from llmpedia.config.walk import StageName
 from llmpedia.entities.keys import canonical_key
 from llmpedia.prompts import load_prompt
 from llmpedia.stages import AnswerError, Constraint, Stage, neutral, object_schema, one_line, parse_object
@@ -63,7 +62,7 @@ class ExtractClaims(Stage[Written, tuple[str, ...]]):
     "nothing to check".
     """
 
-    name: ClassVar[StageName] = "claims"
+    name = "claims"
     config: JudgingConfig
 
     def __init__(self, config: JudgingConfig) -> None:
@@ -132,7 +131,7 @@ class Judge(Stage[Case, dict[int, Verdict]]):
     the value, never guessed.
     """
 
-    name: ClassVar[StageName] = "verdict"
+    name = "verdict"
     config: JudgingConfig
 
     def __init__(self, config: JudgingConfig) -> None:

@@ -13,50 +13,40 @@ from abc import abstractmethod
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from llmpedia.config.files import found_file, load_mapping, parse_as
+from llmpedia.stage_list import all_stages, default_max_tokens, names_of, walk_stage_names
 
-StageName = Literal[
-    "self_grounding",
-    "outline",
-    "article",
-    "ner",
-    "arbitration",
-    "claims",
-    "verdict",
-    "knowledge_point",
-    "relation",
-    "questions",
-    "read_check",
-    "web_check",
-    "closed_book",
-    "grade",
-]
-# The stages of a walk.
-STAGE_NAMES: tuple[StageName, ...] = ("self_grounding", "outline", "article", "ner", "arbitration")
 
-# Outline and fact-sheet budgets follow the paper's released program; an article of 716 words with
-# 80 links needs about 2,500 tokens, 25 phrases with a decision each about 700, and 10 verdicts with
-# explanations about 1,000. A closed-book response of three sentences may be thought over at length
-# (ElephantBench allows 8,192 tokens).
-MAX_TOKENS: dict[StageName, int] = {
-    "self_grounding": 1024,
-    "outline": 1024,
-    "article": 4096,
-    "ner": 2048,
-    "arbitration": 256,
-    "claims": 1024,
-    "verdict": 2048,
-    "knowledge_point": 256,
-    "relation": 1024,
-    "questions": 2048,
-    "read_check": 1024,
-    "web_check": 1024,
-    "closed_book": 8192,
-    "grade": 2048,
-}
+def _known_stage(name: Any) -> Any:
+    """The name of a stage, as it stands."""
+    names = names_of(all_stages())
+    if name not in names:
+        listed = ", ".join(f"'{known}'" for known in names[:-1])
+        raise PydanticCustomError("unknown_stage", f"Input should be {listed} or '{names[-1]}'")
+    return name
 
+
+class _ListsStages:
+    """Puts the names of the stages into the JSON Schema of the settings."""
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {**handler(schema), "enum": list(names_of(all_stages()))}
+
+
+StageName = Annotated[str, BeforeValidator(_known_stage), _ListsStages()]
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
@@ -352,7 +342,7 @@ class JobConfig(Section):
             model=own.model or self.engine.model,
             temperature=0.0 if own.temperature is None else own.temperature,
             frequency_penalty=own.frequency_penalty,
-            max_tokens=own.max_tokens or MAX_TOKENS[name],
+            max_tokens=own.max_tokens or default_max_tokens(name),
             reasoning_effort=own.reasoning_effort,
             template=own.template,
         )
@@ -412,11 +402,10 @@ class Config(JobConfig):
             raise ValueError(
                 "article.guided: true: needs an engine that decodes under a grammar; set engine.kind to vllm"
             )
-        strange = set(self.stages) - set(STAGE_NAMES)
+        known = walk_stage_names()
+        strange = set(self.stages) - set(known)
         if strange:
-            raise ValueError(
-                f"stages.{min(strange)}: is no stage of a walk; use one of {', '.join(STAGE_NAMES)}"
-            )
+            raise ValueError(f"stages.{min(strange)}: is no stage of a walk; use one of {', '.join(known)}")
         return self
 
     @property

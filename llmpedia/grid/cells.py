@@ -15,7 +15,7 @@ from llmpedia.config.walk import Config, load_config, parse_config, resolve_path
 from llmpedia.errors import ConfigError, InputError
 from llmpedia.grid.settings import GridConfig, Sections
 from llmpedia.materialize.run import describe_run
-from llmpedia.materialize.steps import Stages
+from llmpedia.materialize.stages import Stages
 
 
 @dataclass(frozen=True)

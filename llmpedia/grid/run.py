@@ -18,7 +18,7 @@ from llmpedia.execution.session import KeptSessions
 from llmpedia.grid.cells import Cell, Grid
 from llmpedia.grid.sharing import sources_of
 from llmpedia.http import authorization
-from llmpedia.materialize.needs import needs_of
+from llmpedia.materialize.context_needs import needs_of
 from llmpedia.materialize.run import describe_run, is_finished, materialize
 from llmpedia.store.files import Folder
 from llmpedia.store.run_folder import RUN_FILE, RunFolder

@@ -5,17 +5,13 @@ from the other.
 from collections.abc import Sequence
 from typing import Any
 
-from llmpedia.config.walk import Config, StageName
+from llmpedia.config.walk import Config
 from llmpedia.grid.cells import Cell
-from llmpedia.materialize.plan import stages_of
-from llmpedia.materialize.steps import Fact, FactSheet, Likeness, Phrases, Stages, Subject
-
-_FACTS = FactSheet(
-    summary="S", aliases=["A"], salient_facts=[Fact(predicate="p", object="o", confidence=1.0)]
-)
+from llmpedia.materialize.stages import Stages
+from llmpedia.materialize.walk_stage import SampleSize
 
 
-def shared_stages(one: Config, other: Config) -> list[StageName]:
+def shared_stages(one: Config, other: Config) -> list[str]:
     """Stages whose requests are the same in both walks wherever their subjects are; none where the
     engines differ.
     """
@@ -34,15 +30,7 @@ def _engine(config: Config) -> Any:
     return config.identity()["engine"], config.engine.base_url
 
 
-def _keys(config: Config) -> dict[StageName, str]:
+def _keys(config: Config) -> dict[str, str]:
     """Stage -> key of one and the same question, of the stages that the walk asks."""
-    stages = Stages.of(config)
-    subject = Subject("N", ("H",) * config.article.sections[1], _FACTS if config.run.self_grounding else None)
-    questions: dict[StageName, Any] = {
-        "self_grounding": subject,
-        "outline": subject,
-        "article": subject,
-        "ner": Phrases("N", ("M",)),
-        "arbitration": Likeness("N", ("M",)),
-    }
-    return {name: getattr(stages, name).request(questions[name]).key for name in stages_of(config)}
+    asked = Stages.of(config).asked()
+    return {stage.name: stage.request(stage.sample(SampleSize.SMALLEST)).key for stage in asked}

@@ -3,25 +3,20 @@ everything taken for granted.
 """
 
 import json
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from llmpedia.analysis.usage import Used, committed, together
-from llmpedia.config.walk import STAGE_NAMES, Config, StageName
+from llmpedia.config.walk import Config
 from llmpedia.engines.memory import memory_rows
 from llmpedia.engines.models import Models, load_models
 from llmpedia.materialize.run import seeds_of
-from llmpedia.materialize.steps import FactSheet, Likeness, Phrases, Stages, Subject
+from llmpedia.materialize.stages import Stages
+from llmpedia.materialize.walk_stage import SampleSize
 from llmpedia.store.run_folder import RunFolder
 
 Rows = list[dict[str, Any]]
-
-# Prompts are measured with names and headings of a usual length.
-_NAME = "N" * 18
-_HEADING = "H" * 24
-_LINE_WORDS = 90
 
 
 @dataclass(frozen=True)
@@ -85,47 +80,19 @@ def articles_of(config: Config) -> tuple[int, str]:
     return least[0], f"{least[0]} articles: {least[1]}"
 
 
-def _assumed(config: Config, models: Models) -> dict[StageName, Expected]:
+def _assumed(config: Config, models: Models) -> dict[str, Expected]:
     """Stage -> what it takes where nothing is measured; prompts are rendered, not guessed."""
     p = config.plan
-    stages = Stages.of(config)
-    headings = tuple(f"{_HEADING}{i}" for i in range(sum(config.article.sections) // 2))
-    asked = p.links * (1 - p.known)
-    chunks = max(1, math.ceil(asked / config.entities.ner_chunk))
-    chunk = max(1, round(asked / chunks))
-    known = "x" * round(p.fact_sheet_tokens * p.chars_a_token)
-    facts = FactSheet(summary=known, aliases=[], salient_facts=[]) if config.run.self_grounding else None
-    subject = Subject(_NAME, headings, facts)
-    line = " ".join(["word"] * _LINE_WORDS)
-    questions: dict[StageName, tuple[float, Any, float]] = {
-        "self_grounding": (1.0, subject, p.fact_sheet_tokens),
-        "outline": (1.0, subject, len(headings) * p.heading_tokens),
-        "article": (1.0, subject, config.article.words * p.word_tokens),
-        "ner": (
-            float(chunks),
-            Phrases(_NAME, tuple(f"{_NAME}{i}" for i in range(chunk))),
-            chunk * p.decision_tokens,
-        ),
-        "arbitration": (p.arbitrations, Likeness(line, (line,) * 2), p.arbitration_tokens),
-    }
-    found: dict[StageName, Expected] = {}
-    for name in stages_of(config):
-        calls, question, answer = questions[name]
-        request = getattr(stages, name).request(question)
+    expected: dict[str, Expected] = {}
+    for stage in Stages.of(config).asked():
+        request = stage.request(stage.sample(SampleSize.USUAL))
         # Endpoints put the schema into the prompt and bill it; vLLM binds decoding alone.
         bound = 0 if config.engine.kind == "vllm" else len(request.constraint or "")
         chars = sum(len(content) for _, content in request.messages) + bound
         thought = p.thinking_tokens if models.of(request.model).reasoning_effort else 0.0
-        found[name] = Expected(calls * (1 + p.asked_again), chars / p.chars_a_token, answer + thought)
-    return found
-
-
-def stages_of(config: Config) -> list[StageName]:
-    """The stages that the run will ask."""
-    skipped: set[str] = set() if config.run.self_grounding else {"self_grounding"}
-    if config.run.mode == "titles":
-        skipped |= {"ner", "arbitration"}
-    return [name for name in STAGE_NAMES if name not in skipped]
+        calls = stage.calls * (1 + p.asked_again)
+        expected[stage.name] = Expected(calls, chars / p.chars_a_token, stage.answer_tokens + thought)
+    return expected
 
 
 def _measured(run: RunFolder) -> dict[str, Expected]:
@@ -146,7 +113,7 @@ def _measured(run: RunFolder) -> dict[str, Expected]:
 
 
 def _rows(
-    config: Config, models: Models, articles: int, expected: dict[StageName, Expected]
+    config: Config, models: Models, articles: int, expected: dict[str, Expected]
 ) -> Iterator[dict[str, Any]]:
     batched = config.engine.kind == "openai_batch"
     for stage, e in expected.items():
@@ -187,7 +154,7 @@ def _assumptions(config: Config) -> list[str]:
     ]
 
 
-def _of_models(config: Config, models: Models, stages: list[StageName]) -> list[str]:
+def _of_models(config: Config, models: Models, stages: list[str]) -> list[str]:
     """What is not sent because a model refuses it, and how far prices can be trusted."""
     lines = []
     names = {str(config.stage(s).model) for s in stages}

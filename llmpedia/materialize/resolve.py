@@ -15,7 +15,7 @@ import numpy as np
 from llmpedia.config.walk import Config
 from llmpedia.engines.embeddings import Vectors, embed
 from llmpedia.entities.index import Known, Neighbour
-from llmpedia.materialize.steps import Likeness, Stages
+from llmpedia.materialize.stages import Arbitrate, Likeness, Stages
 from llmpedia.materialize.subject import Row
 from llmpedia.stages import Completer, Reply, ask, completion_row
 from llmpedia.tables import Fate
@@ -130,7 +130,7 @@ class Resolver:
         ids = sorted({h.entity_id for p in asked for h in p.neighbours if h.entity_id is not None})
         known = dict(zip(ids, await self.index.describe(ids) if ids else [], strict=True))
         questions = [self._likeness(p, proposals, known) for p in asked]
-        replies = await asyncio.gather(*(ask(self.client, self.stages.arbitration, q) for q in questions))
+        replies = await asyncio.gather(*(ask(self.client, self.stages[Arbitrate], q) for q in questions))
         for proposal, reply in zip(asked, replies, strict=True):
             proposal.reply = reply
 

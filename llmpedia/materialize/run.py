@@ -23,10 +23,10 @@ from llmpedia.execution.provenance import described, machine_of
 from llmpedia.execution.ray_stream import Work
 from llmpedia.execution.session import Session, Sessions
 from llmpedia.execution.waves import Waves
+from llmpedia.materialize.context_needs import needs_of
 from llmpedia.materialize.frontier import Frontier, Plan
-from llmpedia.materialize.needs import needs_of
 from llmpedia.materialize.resolve import Resolved, Resolver
-from llmpedia.materialize.steps import Stages, prompts_of
+from llmpedia.materialize.stages import Stages, prompts_of
 from llmpedia.materialize.subject import Row
 from llmpedia.materialize.wave import facts_of, seed_proposals, seed_tables, walk_proposals, walk_tables
 from llmpedia.materialize.worker import ITEMS, SubjectWorker

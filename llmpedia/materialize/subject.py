@@ -11,7 +11,17 @@ from typing import Any, Protocol
 
 from llmpedia.config.walk import Config
 from llmpedia.entities.keys import canonical_key, is_self_or_loop
-from llmpedia.materialize.steps import Decision, FactSheet, Phrases, Stages, Subject
+from llmpedia.materialize.stages import (
+    Decision,
+    FactSheet,
+    Ner,
+    Outline,
+    Phrases,
+    SelfGrounding,
+    Stages,
+    Subject,
+    WriteArticle,
+)
 from llmpedia.stages import Completer, Completion, Reply, Request, ask, completion_row
 from llmpedia.tables import Fate
 from llmpedia.wikitext import Article
@@ -95,15 +105,15 @@ async def _write(visit: Visit, config: Config, stages: Stages, client: Completer
     name = visit.item.name
     facts: FactSheet | None = None
     if config.run.self_grounding:
-        sheet = await ask(client, stages.self_grounding, Subject(name))
+        sheet = await ask(client, stages[SelfGrounding], Subject(name))
         if not visit.take("self_grounding", sheet):
             return None
         facts = sheet.value
-    outline = await ask(client, stages.outline, Subject(name, facts=facts))
+    outline = await ask(client, stages[Outline], Subject(name, facts=facts))
     if not visit.take("outline", outline):
         return None
     headings = outline.value or ()
-    written = await ask(client, stages.article, Subject(name, headings, facts))
+    written = await ask(client, stages[WriteArticle], Subject(name, headings, facts))
     if not visit.take("article", written):
         return None
     wikitext = written.value or ""
@@ -196,7 +206,7 @@ async def _filter(visit: Visit, config: Config, stages: Stages, client: Complete
 async def _decide(
     chunk: list[Row], subject: str, config: Config, stages: Stages, client: Completer
 ) -> list[Reply[Any]]:
-    reply = await ask(client, stages.ner, Phrases(subject, tuple(r["name"] for r in chunk)))
+    reply = await ask(client, stages[Ner], Phrases(subject, tuple(r["name"] for r in chunk)))
     if reply.value is None:
         for row in chunk:
             row["fate"] = Fate.STAGE_ERROR
@@ -208,7 +218,7 @@ async def _decide(
     if not left:
         return [reply]
     why = (reply.completions[-1][1].text, "these phrases were left out or decided both ways")
-    again = await ask(client, stages.ner, Phrases(subject, tuple(r["name"] for r in left)), why)
+    again = await ask(client, stages[Ner], Phrases(subject, tuple(r["name"] for r in left)), why)
     _apply(left, again, config)
     for row in left:
         if row["name"] not in (again.value or {}):

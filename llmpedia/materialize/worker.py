@@ -12,7 +12,7 @@ import pyarrow as pa
 from llmpedia.config.walk import Config
 from llmpedia.execution.clients import worker_client
 from llmpedia.execution.worker import Worker, writer_id
-from llmpedia.materialize.steps import Stages
+from llmpedia.materialize.stages import Stages
 from llmpedia.materialize.subject import Item, Row, dump_visit, visit_subject
 from llmpedia.store.completion_lookup import Answers
 

@@ -15,7 +15,7 @@ import pytest
 from llmpedia.entities.index import EntityIndex
 from llmpedia.entities.keys import canonical_key
 from llmpedia.materialize.resolve import Proposal, Resolver
-from llmpedia.materialize.steps import Stages
+from llmpedia.materialize.stages import Stages
 from llmpedia.materialize.subject import _candidate
 from llmpedia.stages import Completion
 from tests.support.builders.runs import Child, Corpus, Visit, make_config

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from llmpedia.config.walk import parse_config
-from llmpedia.materialize.steps import Decision, Fact, FactSheet, Likeness, Phrases, Stages, Subject, letter
+from llmpedia.materialize.stages import Decision, Fact, FactSheet, Likeness, Phrases, Stages, Subject, letter
 from llmpedia.stages import AnswerError
 
 ASKED = Phrases("S", ("Karnak", "granite", "Abu  Simbel"))
@@ -22,7 +22,7 @@ def stages(prompting="baseline", **entities):
 
 
 def outline(text):
-    return stages().outline.parse(Subject("S"), text)
+    return stages().named("outline").parse(Subject("S"), text)
 
 
 def sections(*titles):
@@ -70,8 +70,10 @@ def test_unusable_outline_is_an_error(answer, error):
 
 def facts(confidence="0.9", extra=""):
     fact = f'{{"predicate": "in", "object": "Nubia", "confidence": {confidence}}}'
-    return stages().self_grounding.parse(
-        Subject("S"), f'{{"summary": "s", "aliases": [], "salient_facts": [{fact}]{extra}}}'
+    return (
+        stages()
+        .named("self_grounding")
+        .parse(Subject("S"), f'{{"summary": "s", "aliases": [], "salient_facts": [{fact}]{extra}}}')
     )
 
 
@@ -98,7 +100,7 @@ def test_facts_below_the_threshold_are_not_told():
     told = [Fact(predicate=p, object="x", confidence=c) for p, c in [("sure", 0.75), ("unsure", 0.74)]]
     subject = Subject("S", facts=FactSheet(summary="s", aliases=["T"], salient_facts=told))
     assert (
-        stages().outline.values(subject)["facts_block"]
+        stages().named("outline").values(subject)["facts_block"]
         == "What you know of it: s\nAlso known as: T\n- sure: x"
     )
 
@@ -121,7 +123,7 @@ WIKI = "'''S''' is a [[Place]].\n\n== Life ==\nLong."
     ],
 )
 def test_article_is_kept_as_written_without_fences(answer, wikitext):
-    assert stages().article.parse(Subject("S"), answer) == wikitext
+    assert stages().named("article").parse(Subject("S"), answer) == wikitext
 
 
 @pytest.mark.parametrize(
@@ -142,7 +144,7 @@ def test_article_is_kept_as_written_without_fences(answer, wikitext):
 def test_refusal_is_no_article(answer):
     """Refusals with a typographic apostrophe were kept as articles."""
     with pytest.raises(AnswerError, match=r"^refusal$"):
-        stages().article.parse(Subject("S"), answer)
+        stages().named("article").parse(Subject("S"), answer)
 
 
 @pytest.mark.parametrize(
@@ -150,17 +152,19 @@ def test_refusal_is_no_article(answer):
 )
 def test_article_without_words_is_an_error(answer):
     with pytest.raises(AnswerError, match=r"^empty article$"):
-        stages().article.parse(Subject("S"), answer)
+        stages().named("article").parse(Subject("S"), answer)
 
 
 def test_guided_article_is_bound_to_its_outline():
     config = parse_config({"article": {"guided": True, "guided_links": 2}}, "test")
-    constraint = Stages.of(config).article.constraint(Subject('"S"', ("Life",)))
+    constraint = Stages.of(config).named("article").constraint(Subject('"S"', ("Life",)))
     assert "\\n\\n== Life ==\\n" in constraint.grammar and "'''\\\"S\\\"''' " in constraint.grammar
 
 
 def ner(answer, prompting="baseline", asked=ASKED):
-    return stages(prompting).ner.parse(asked, answer if isinstance(answer, str) else json.dumps(answer))
+    return (
+        stages(prompting).named("ner").parse(asked, answer if isinstance(answer, str) else json.dumps(answer))
+    )
 
 
 @pytest.mark.parametrize(
@@ -242,13 +246,18 @@ def test_candidate_named_phrases_is_a_candidate(prompting):
 
 @pytest.mark.parametrize("prompting", ["baseline", "calibrated"])
 def test_keyed_schema_requires_one_decision_a_phrase(prompting):
-    schema = stages(prompting).ner.constraint(ASKED).json_schema
+    schema = stages(prompting).named("ner").constraint(ASKED).json_schema
     assert (list(schema["properties"]), schema["required"]) == (list(ASKED.phrases), list(ASKED.phrases))
     assert schema["additionalProperties"] is False
 
 
 def test_row_schema_allows_asked_phrases_only_and_as_many():
-    rows = stages("calibrated", ner_answer="rows").ner.constraint(ASKED).json_schema["properties"]["phrases"]
+    rows = (
+        stages("calibrated", ner_answer="rows")
+        .named("ner")
+        .constraint(ASKED)
+        .json_schema["properties"]["phrases"]
+    )
     assert (rows["minItems"], rows["maxItems"]) == (3, 3)
     assert rows["items"]["properties"]["phrase"] == {"enum": list(ASKED.phrases)}
     assert rows["items"]["required"] == ["phrase", "is_ne", "confidence"]
@@ -256,18 +265,18 @@ def test_row_schema_allows_asked_phrases_only_and_as_many():
 
 @pytest.mark.parametrize(("answer", "value"), [("A", 0), ("B", 1), ("none", None)])
 def test_arbiter_names_a_known_entity_or_none(answer, value):
-    assert stages().arbitration.parse(NEAR, json.dumps({"duplicate_of": answer})) == value
+    assert stages().named("arbitration").parse(NEAR, json.dumps({"duplicate_of": answer})) == value
 
 
 @pytest.mark.parametrize("answer", ["C", "a", "", "None", None, 0, ["A"], "Germany"])
 def test_arbiter_that_names_nothing_asked_is_an_error(answer):
     with pytest.raises(AnswerError) as caught:
-        stages().arbitration.parse(NEAR, json.dumps({"duplicate_of": answer}))
+        stages().named("arbitration").parse(NEAR, json.dumps({"duplicate_of": answer}))
     assert str(caught.value) == f"duplicate_of is {answer!r}; one of A, B or none is asked for"
 
 
 def test_arbiter_schema_is_the_letters_and_none():
-    schema = stages().arbitration.constraint(NEAR).json_schema
+    schema = stages().named("arbitration").constraint(NEAR).json_schema
     assert schema["properties"]["duplicate_of"] == {"enum": ["A", "B", "none"]}
 
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from llmpedia.config.walk import parse_config
-from llmpedia.materialize.steps import Stages
+from llmpedia.materialize.stages import Stages
 from llmpedia.materialize.subject import Item, dump_visit, visit_subject
 from llmpedia.stages import Completion
 from llmpedia.tables import Fate

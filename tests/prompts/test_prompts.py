@@ -9,7 +9,7 @@ import pytest
 from llmpedia import prompts
 from llmpedia.config.walk import parse_config
 from llmpedia.errors import ConfigError
-from llmpedia.materialize.steps import Fact, FactSheet, Likeness, Phrases, Stages, Subject, prompts_of
+from llmpedia.materialize.stages import Fact, FactSheet, Likeness, Phrases, Stages, Subject, prompts_of
 from llmpedia.prompts import fill, load_prompt, persona_text, personas
 from llmpedia.stages import neutral, parse_object
 
@@ -30,11 +30,11 @@ def requests(config, subject="Abu Simbel", outline=("Rock temple", "Relocation")
     stages = Stages.of(config)
     known = Subject(subject, outline, FACTS)
     return {
-        "self_grounding": stages.self_grounding.request(known),
-        "outline": stages.outline.request(known),
-        "article": stages.article.request(known),
-        "ner": stages.ner.request(Phrases(subject, ("Ramesses II", "granite"))),
-        "arbitration": stages.arbitration.request(
+        "self_grounding": stages.named("self_grounding").request(known),
+        "outline": stages.named("outline").request(known),
+        "article": stages.named("article").request(known),
+        "ner": stages.named("ner").request(Phrases(subject, ("Ramesses II", "granite"))),
+        "arbitration": stages.named("arbitration").request(
             Likeness("Ipsambul. Seen by Burckhardt.", ("Abu Simbel. A temple.",))
         ),
     }

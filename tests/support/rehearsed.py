@@ -7,7 +7,7 @@ import aiohttp
 from aiohttp import web
 
 from llmpedia.engines.openai import OpenAIEngine
-from llmpedia.materialize.steps import Likeness, Phrases, Stages, Subject
+from llmpedia.materialize.stages import Likeness, Phrases, Stages, Subject
 from llmpedia.rehearsal.server.server import Server
 from llmpedia.rehearsal.settings import load_settings
 from llmpedia.rehearsal.world.world import World
@@ -43,7 +43,7 @@ def run(use, world, *overrides):
 def ask(world, stage, question, rejected=None, overrides=(), **sections):
     """What the stage's own parser makes of the answer to its own request."""
     config = make_config(**sections)
-    asked = getattr(Stages.of(config), stage)
+    asked = Stages.of(config).named(stage)
 
     async def use(base, server):
         engine = OpenAIEngine(config.engine.model_copy(update={"base_url": base}))
@@ -85,5 +85,5 @@ def fetch(world, body, *overrides, times=1, timeout=5.0):
 def body_of(stage):
     return {
         "model": "m",
-        "messages": getattr(Stages.of(make_config()), stage).request(QUESTIONS[stage]).chat(),
+        "messages": Stages.of(make_config()).named(stage).request(QUESTIONS[stage]).chat(),
     }

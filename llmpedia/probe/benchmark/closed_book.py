@@ -13,9 +13,7 @@ that engine. All three are part of a run's identity.
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar
 
-from llmpedia.config.walk import StageName
 from llmpedia.probe.settings.base import ProbeConfig
 from llmpedia.prompts import load_prompt
 from llmpedia.stages import Completer, Completion, Constraint, Request, Stage
@@ -24,7 +22,7 @@ from llmpedia.stages import Completer, Completion, Constraint, Request, Stage
 class ClosedBook(Stage[str, str]):
     """The question alone; free text back."""
 
-    name: ClassVar[StageName] = "closed_book"
+    name = "closed_book"
     config: ProbeConfig
 
     def __init__(self, config: ProbeConfig) -> None:

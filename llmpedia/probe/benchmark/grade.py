@@ -7,9 +7,8 @@ it has an error and no outcome.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, Literal, get_args
 
-from llmpedia.config.walk import StageName
 from llmpedia.errors import InputError
 from llmpedia.probe.questions import account_keys
 from llmpedia.probe.settings.base import ProbeConfig
@@ -94,7 +93,7 @@ class Grade(Stage[Response, Grading]):
     contradictions.
     """
 
-    name: ClassVar[StageName] = "grade"
+    name = "grade"
     config: ProbeConfig
 
     def __init__(self, config: ProbeConfig) -> None:
@@ -151,7 +150,7 @@ class Graded:
 
     grading: Grading | None = None
     error: str | None = None
-    error_stage: StageName | None = None
+    error_stage: str | None = None
     completions: list[tuple[Request, Completion]] = field(default_factory=list)
 
     @property

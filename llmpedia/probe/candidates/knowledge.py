@@ -9,9 +9,8 @@ leaves it out.
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
-from llmpedia.config.walk import StageName
 from llmpedia.probe.candidates.taxonomy import load_taxonomy
 from llmpedia.probe.documents import KnowledgePoint, sentences
 from llmpedia.probe.settings.build import BuildConfig
@@ -44,7 +43,7 @@ class Labelled:
 class LabelKnowledge(Stage[Labelled, KnowledgePoint]):
     """Exactly one path, out of those that there are."""
 
-    name: ClassVar[StageName] = "knowledge_point"
+    name = "knowledge_point"
     config: BuildConfig
 
     def __init__(self, config: BuildConfig) -> None:

@@ -32,8 +32,9 @@ from llmpedia.probe.pipeline.steps import Step
 from llmpedia.probe.pipeline.worker import BUILD_ITEMS, BuildWorker
 from llmpedia.probe.questions.subgraphs import facts_of, subgraphs
 from llmpedia.probe.questions.web_tools import search_engine
-from llmpedia.probe.settings.build import BUILD_STAGES, BuildConfig
+from llmpedia.probe.settings.build import BuildConfig
 from llmpedia.prompts import load_prompt
+from llmpedia.stage_list import BUILD_STAGES, names_of
 from llmpedia.store.kinds import RunKind
 from llmpedia.store.run_folder import Manifest, RunFolder
 from llmpedia.tables import table
@@ -65,7 +66,7 @@ class StepPlan:
 
 def describe_build(config: BuildConfig) -> Row:
     """What the build's ``run.yaml`` holds."""
-    prompts = {f"probe/{name}": load_prompt(f"probe/{name}").sha256 for name in BUILD_STAGES}
+    prompts = {f"probe/{name}": load_prompt(f"probe/{name}").sha256 for name in names_of(BUILD_STAGES)}
     return described(config, [], prompts, kind=RunKind.BUILD.value)
 
 

@@ -7,9 +7,8 @@ A quote that the document does not hold proves nothing, so an answer with one ca
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
-from llmpedia.config.walk import StageName
 from llmpedia.probe.documents import held
 from llmpedia.probe.questions import account_keys
 from llmpedia.probe.questions.answer_leakage import without_figures
@@ -77,7 +76,7 @@ class ReadCheck(Stage[Checked, ReadVerdict]):
     the questions.
     """
 
-    name: ClassVar[StageName] = "read_check"
+    name = "read_check"
     config: BuildConfig
 
     def __init__(self, config: BuildConfig) -> None:

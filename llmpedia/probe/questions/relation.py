@@ -6,9 +6,8 @@ and never used.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
-from llmpedia.config.walk import StageName
 from llmpedia.entities.keys import canonical_key
 from llmpedia.probe.documents import held
 from llmpedia.probe.questions.answer_leakage import without_figures
@@ -74,7 +73,7 @@ class Relation:
 class Compare(Stage[Compared, Relation]):
     """Four decisions on two documents in full."""
 
-    name: ClassVar[StageName] = "relation"
+    name = "relation"
     config: BuildConfig
 
     def __init__(self, config: BuildConfig) -> None:

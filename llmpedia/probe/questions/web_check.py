@@ -8,9 +8,8 @@ it. Whatever is refused stands in the log with its reason, so that the model can
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, Literal, get_args
 
-from llmpedia.config.walk import StageName
 from llmpedia.engines.preflight import Need
 from llmpedia.probe.documents import held
 from llmpedia.probe.questions import account_keys
@@ -99,7 +98,7 @@ class AgentAction:
 class WebCheck(Stage[AgentView, AgentAction]):
     """One action of the agent."""
 
-    name: ClassVar[StageName] = "web_check"
+    name = "web_check"
     config: BuildConfig
 
     def __init__(self, config: BuildConfig) -> None:

@@ -9,9 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import Any
 
-from llmpedia.config.walk import StageName
 from llmpedia.entities.keys import canonical_key
 from llmpedia.errors import InputError
 from llmpedia.probe.documents import held
@@ -96,7 +95,7 @@ class Written:
 class WriteQuestions(Stage[Conflict, Written]):
     """Both questions in one answer, so that they ask for the same fact."""
 
-    name: ClassVar[StageName] = "questions"
+    name = "questions"
     config: BuildConfig
 
     def __init__(self, config: BuildConfig) -> None:

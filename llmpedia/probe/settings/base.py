@@ -7,6 +7,7 @@ from pydantic import model_validator
 
 from llmpedia.config.files import load_mapping, parse_as
 from llmpedia.config.walk import JobConfig, Section
+from llmpedia.stage_list import PROBE_STAGES, names_of
 
 
 class GradingSection(Section):
@@ -33,7 +34,7 @@ class ProbeConfig(JobConfig):
 
     @model_validator(mode="after")
     def _stages_known(self) -> Self:
-        strange = set(self.stages) - {"closed_book", "grade"}
+        strange = set(self.stages) - set(names_of(PROBE_STAGES))
         if strange:
             raise ValueError(f"stages.{min(strange)}: is no stage of a probe; use grade or closed_book")
         return self

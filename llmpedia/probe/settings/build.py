@@ -13,13 +13,13 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from llmpedia.config.files import found_file, load_mapping, parse_as
-from llmpedia.config.walk import JobConfig, Positive, Section, Share, StageName
+from llmpedia.config.walk import JobConfig, Positive, Section, Share
 from llmpedia.errors import ConfigError
+from llmpedia.stage_list import BUILD_STAGES, names_of
 from llmpedia.web.settings import CacheSection, WebSection
 
 SHIPPED = Path(__file__).parents[1] / "candidates"
 Count = Annotated[int, Field(ge=0)]
-BUILD_STAGES: tuple[StageName, ...] = ("knowledge_point", "relation", "questions", "read_check", "web_check")
 
 
 class QualitySection(Section):
@@ -181,11 +181,10 @@ class BuildConfig(JobConfig):
 
     @model_validator(mode="after")
     def _stages_known(self) -> Self:
-        strange = set(self.stages) - set(BUILD_STAGES)
+        known = names_of(BUILD_STAGES)
+        strange = set(self.stages) - set(known)
         if strange:
-            raise ValueError(
-                f"stages.{min(strange)}: is no stage of a build; use one of {', '.join(BUILD_STAGES)}"
-            )
+            raise ValueError(f"stages.{min(strange)}: is no stage of a build; use one of {', '.join(known)}")
         return self
 
     @property

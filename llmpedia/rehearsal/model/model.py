@@ -1,8 +1,9 @@
 """The world's model: a chat request in, the answer's text out; a pure function of both.
 
 It knows a stage by the name of the schema that comes with it, or else by the words of the prompt,
-as a real model would; an extra turn that rejects an answer sends it back to the real question. What
-it does not know it answers with "Yes".
+as a real model would; an extra turn that rejects an answer sends it back to the real question. In a
+stage that it has no knowledge for it answers with the simplest value that fits the schema, and to
+what is no stage with "Yes".
 """
 
 import json
@@ -15,24 +16,17 @@ from llmpedia.rehearsal.model import prose_other, recall
 from llmpedia.rehearsal.model.judge import JudgeModel
 from llmpedia.rehearsal.model.persona_framing import framed, stance_of, turned
 from llmpedia.rehearsal.model.probe_model import PROBE_STAGES, ProbeModel
+from llmpedia.rehearsal.model.schema_answers import simplest
 from llmpedia.rehearsal.planted.questions import understood
 from llmpedia.rehearsal.world import prose
 from llmpedia.rehearsal.world.model_profiles import THINKING, Mind, Minds, OtherMind
 from llmpedia.rehearsal.world.seeded_random import dice, share
 from llmpedia.rehearsal.world.world import World
+from llmpedia.stage_list import all_stages, names_of
 from llmpedia.stages import is_retry
 
-STAGES = (
-    "self_grounding",
-    "outline",
-    "article",
-    "ner",
-    "arbitration",
-    "claims",
-    "verdict",
-    "grade",
-    *PROBE_STAGES,
-)
+# The stages of walks and audits that the world has an answer for.
+_ANSWERED = frozenset({"self_grounding", "outline", "article", "ner", "arbitration", "claims", "verdict"})
 _SUBJECT = re.compile(r"^Subject: (.*)$", re.M)
 _ROOT = re.compile(r"^Root topic: (.*)$", re.M)
 # What tells the user turn of a stage; the first that fits.
@@ -61,8 +55,8 @@ _OPTION = re.compile(r"([A-Z]\d*): (.*)")
 
 @dataclass(frozen=True)
 class Asked:
-    """A question, taken apart. ``stage``: one of ``STAGES``, or ``other``. ``thinks``: an answer
-    comes after a thought.
+    """A question, taken apart. ``stage``: a name of ``stage_list``, or ``other``. ``thinks``: an
+    answer comes after a thought.
     """
 
     stage: str
@@ -87,7 +81,7 @@ def asked(body: dict[str, Any]) -> Asked:
         if message.get("role") != "user" or is_retry(user):
             continue
         named = form.get("name")
-        stage = named if named in STAGES else _stage_by_words(system, user)
+        stage = named if named in names_of(all_stages()) else _stage_by_words(system, user)
         return Asked(stage, system, user, form.get("schema") or {}, model, thinks)
     return Asked("other", system, "", {}, model, thinks)
 
@@ -148,6 +142,8 @@ class Model:
             return self._arbitrate(q.user, self._minds.of(q.model))
         if q.stage == "grade" or q.stage in PROBE_STAGES:
             return self._of_a_probe(q)
+        if q.stage not in _ANSWERED and q.stage != "other":
+            return json.dumps(simplest(q.schema), ensure_ascii=False)
         subject = _SUBJECT.search(q.user)
         return "Yes" if subject is None else self._on(subject.group(1), q)
 

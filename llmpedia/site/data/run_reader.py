@@ -21,12 +21,12 @@ from llmpedia.site.data.backlinks import Incoming
 from llmpedia.site.data.catalogue import NONE, Catalogue, Ints, read_catalogue
 from llmpedia.site.data.listing import Listing
 from llmpedia.site.data.row_reader import OpenTables, Row, WaveTables
+from llmpedia.stage_list import walk_stage_names
 from llmpedia.store.kinds import RunKind
 from llmpedia.store.run_folder import RunFolder
 
 __all__ = ["AuditOf", "ClaimOf", "Entity", "Row", "SiteRun", "open_runs"]
 
-_STAGES = ("self_grounding", "outline", "article", "ner", "arbitration")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _READABLE = (RunKind.WALK, RunKind.IMPORTED)
 
@@ -207,10 +207,8 @@ class SiteRun:
         for wave in self._visited(number):
             for row in self._tables.rows("completions", wave, "subject_id", [number]):
                 found[row["key"]] = row
-        return sorted(
-            found.values(),
-            key=lambda row: _STAGES.index(row["stage"]) if row["stage"] in _STAGES else len(_STAGES),
-        )
+        order = {name: place for place, name in enumerate(walk_stage_names())}
+        return sorted(found.values(), key=lambda row: order.get(row["stage"], len(order)))
 
     def completion(self, key: str, near: int) -> Row | None:
         """A completion by its key, looked for in the waves of a subject."""

@@ -12,16 +12,7 @@ from llmpedia.site.pages import fates
 from llmpedia.site.pages.claim_views import ShownClaim
 from llmpedia.site.pages.views import Context, article_views, parse
 from llmpedia.site.urls import Addresses
-
-_STAGES = {
-    "self_grounding": "What the model said it knows",
-    "outline": "Outline",
-    "article": "Article",
-    "ner": "Which names are entities?",
-    "arbitration": "Is it another name of a known entity?",
-    "claims": "Claims of the article",
-    "verdict": "Verdicts on its claims",
-}
+from llmpedia.stage_list import stage_titles
 
 
 @dataclass(frozen=True)
@@ -151,7 +142,7 @@ def _call(row: Row) -> Call:
     }
     return Call(
         anchor=_anchor_of(row["key"]),
-        title=_STAGES.get(row["stage"], row["stage"].replace("_", " ")),
+        title=stage_titles().get(row["stage"], row["stage"].replace("_", " ")),
         stage=row["stage"],
         model=row["model"] or "",
         turns=_turns(row["messages"]),

@@ -9,7 +9,7 @@ import pytest
 
 from llmpedia.engines.openai import read_chat
 from llmpedia.errors import ConfigError, TransientError
-from llmpedia.materialize.steps import Phrases, Stages, Subject
+from llmpedia.materialize.stages import Phrases, Stages, Subject
 from llmpedia.rehearsal.settings import load_settings
 from llmpedia.stages import AnswerError, answer_text
 from tests.support.builders.runs import make_config
@@ -65,7 +65,7 @@ def test_spoiled_answer_cannot_be_used(world, stage, fault):
     ((status, _, data),), _ = fetch(world, body_of(stage), f"faults.{fault}=1.0")
     assert status == 200
     with pytest.raises(AnswerError):
-        getattr(Stages.of(make_config()), stage).parse(QUESTIONS[stage], answer_text(read_chat(data)))
+        Stages.of(make_config()).named(stage).parse(QUESTIONS[stage], answer_text(read_chat(data)))
 
 
 @pytest.mark.parametrize("answer", ["keyed", "rows"])
@@ -216,4 +216,4 @@ def test_verdict_fault_spares_other_stages(world):
     ((status, _, data),), stats = fetch(world, body_of("outline"), "faults.verdict_syntax=1.0")
     assert status == 200
     assert stats["faults"] == {}
-    Stages.of(make_config()).outline.parse(QUESTIONS["outline"], answer_text(read_chat(data)))
+    Stages.of(make_config()).named("outline").parse(QUESTIONS["outline"], answer_text(read_chat(data)))

@@ -9,7 +9,7 @@ import pytest
 from llmpedia.engines.embeddings import EndpointEmbedding, _unpack
 from llmpedia.engines.openai import OpenAIEngine
 from llmpedia.materialize.resolve import _context
-from llmpedia.materialize.steps import Likeness, Phrases, Stages, Subject
+from llmpedia.materialize.stages import Likeness, Phrases, Stages, Subject
 from llmpedia.rehearsal.server.embeddings import vectors
 from llmpedia.rehearsal.server.server import Server
 from llmpedia.stages import Request
@@ -117,7 +117,7 @@ def test_fact_sheet_is_one_and_names_aliases(world):
 @pytest.mark.parametrize("stage", QUESTIONS)
 @pytest.mark.parametrize("mode", [{}, {"mode": "topic", "root_topic": "Optics"}])
 def test_stage_is_known_by_its_words_and_by_its_name_and_behind_a_rejection(world, stage, mode):
-    asked = getattr(Stages.of(make_config(run={**mode, "examples": True})), stage)
+    asked = Stages.of(make_config(run={**mode, "examples": True})).named(stage)
     model = Server(world).model
     question = QUESTIONS[stage]
     answers = set()

@@ -13,7 +13,7 @@ import pytest
 from llmpedia.analysis.personas.framing import Words, load_lexicons
 from llmpedia.entities.keys import canonical_key
 from llmpedia.errors import ConfigError
-from llmpedia.materialize.steps import Phrases, Stages, Subject
+from llmpedia.materialize.stages import Phrases, Stages, Subject
 from llmpedia.rehearsal.model import persona_framing, prose_other
 from llmpedia.rehearsal.model.fact_reader import Reader
 from llmpedia.rehearsal.model.judge import JudgeModel
@@ -46,8 +46,8 @@ def answers(world, model, name, **run):
     def said(request):
         return speaker.answer({"model": model, "messages": request.chat()})[0]
 
-    headings = json.loads(said(stages.outline.request(Subject(name))))["sections"]
-    return headings, said(stages.article.request(Subject(name, ("One", "Two", "Three"))))
+    headings = json.loads(said(stages.named("outline").request(Subject(name))))["sections"]
+    return headings, said(stages.named("article").request(Subject(name, ("One", "Two", "Three"))))
 
 
 def links(wikitext):
@@ -68,7 +68,7 @@ def test_the_model_called_rehearsal_answers_as_ever(world):
                 "ner": Phrases(name, tuple(m.surface for m in world.mentions_of(name))),
             }
             for stage, question in asked.items():
-                messages = getattr(stages, stage).request(question).chat()
+                messages = stages.named(stage).request(question).chat()
                 told.update(speaker.answer({"model": "rehearsal", "messages": messages})[0].encode())
     assert told.hexdigest() == GOLDEN
 
@@ -274,7 +274,10 @@ def test_topic_with_a_full_stop_in_its_name_is_read_whole(world):
             run={"mode": "topic", "root_topic": "U.S. Steel vs. St. Louis", "persona": "conservative"}
         )
     )
-    for request in (stages.outline.request(Subject("X")), stages.article.request(Subject("X", ("One",)))):
+    for request in (
+        stages.named("outline").request(Subject("X")),
+        stages.named("article").request(Subject("X", ("One",))),
+    ):
         assert (
             persona_framing.stance_of(world.settings, request.chat()[0]["content"]).topic
             == "U.S. Steel vs. St. Louis"

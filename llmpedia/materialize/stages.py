@@ -1,19 +1,23 @@
-"""The stages of the walk: self-grounding, outline, article, NER and arbitration (paper, sections
-3.2, 3.3, appendix L).
+"""The stages of the walk (paper, sections 3.2 and 3.3, appendix L).
+
+Their names, titles and order are in ``stage_list.py``; a class here is the stage of its ``name``.
 """
 
 import json
+import math
 import re
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from llmpedia.config.walk import Config, StageName
+from llmpedia.config.walk import Config
 from llmpedia.entities.keys import canonical_key
 from llmpedia.grammar import wikitext_grammar
-from llmpedia.prompts import Prompt, load_prompt, persona_text
-from llmpedia.stages import A, AnswerError, Constraint, Pairs, Stage, object_schema, parse_object
+from llmpedia.materialize.walk_stage import STAGE_CLASSES, SampleSize, WalkStage
+from llmpedia.prompts import Prompt
+from llmpedia.stage_list import walk_stage_names
+from llmpedia.stages import A, AnswerError, Constraint, Pairs, object_schema, parse_object
 from llmpedia.wikitext import Article
 
 _REFUSAL = re.compile(
@@ -27,6 +31,14 @@ _REFUSAL = re.compile(
 # Markup; and what JSON escapes can carry but grammars (NUL) and UTF-8 (half a surrogate pair)
 # cannot.
 _NOT_IN_HEADINGS = re.compile(r"[=\[\]{}|<>*#\x00-\x1f\x7f\ud800-\udfff]")
+
+
+# Names and headings as long as they usually are, and as long as they may well get.
+_USUAL_NAME = "N" * 18
+_USUAL_HEADING = "H" * 24
+_USUAL_CONTEXT = " ".join(["word"] * 90)
+_LONG_NAME = "N" * 30
+_LONG_HEADING = "H" * 40
 
 
 class _Answer(BaseModel):
@@ -69,10 +81,8 @@ def _facts_block(facts: FactSheet | None, threshold: float) -> str:
     return "\n".join([f"What you know of it: {facts.summary}{names}", *lines])
 
 
-class _SubjectStage(Stage[Subject, A]):
+class _SubjectStage(WalkStage[Subject, A]):
     """A stage whose question is a subject."""
-
-    config: Config
 
     def values(self, question: Subject) -> dict[str, str]:
         low, high = self.config.article.sections
@@ -86,11 +96,37 @@ class _SubjectStage(Stage[Subject, A]):
             "facts_block": _facts_block(question.facts, self.config.entities.min_confidence),
         }
 
+    def sample(self, size: SampleSize) -> Subject:
+        low, high = self.config.article.sections
+        if size is SampleSize.LONGEST:
+            return Subject(_LONG_NAME, (_LONG_HEADING,) * high)
+        if size is SampleSize.SMALLEST:
+            fact = Fact(predicate="p", object="o", confidence=1.0)
+            facts = FactSheet(summary="S", aliases=["A"], salient_facts=[fact])
+            return Subject("N", ("H",) * high, self._known(facts))
+        plan = self.config.plan
+        summary = "x" * round(plan.fact_sheet_tokens * plan.chars_a_token)
+        headings = tuple(f"{_USUAL_HEADING}{i}" for i in range((low + high) // 2))
+        facts = FactSheet(summary=summary, aliases=[], salient_facts=[])
+        return Subject(_USUAL_NAME, headings, self._known(facts))
+
+    def _known(self, facts: FactSheet) -> FactSheet | None:
+        return facts if self.config.run.self_grounding else None
+
 
 class SelfGrounding(_SubjectStage[FactSheet]):
     """A fact sheet from memory."""
 
-    name: ClassVar[StageName] = "self_grounding"
+    name = "self_grounding"
+    prompt_file = "{regime}/self_grounding"
+
+    @property
+    def is_asked(self) -> bool:
+        return self.config.run.self_grounding
+
+    @property
+    def answer_tokens(self) -> float:
+        return self.config.plan.fact_sheet_tokens
 
     def constraint(self, question: Subject) -> Constraint:
         return Constraint(json_schema=FactSheet.model_json_schema())
@@ -105,7 +141,12 @@ class SelfGrounding(_SubjectStage[FactSheet]):
 class Outline(_SubjectStage[tuple[str, ...]]):
     """Section headings made for the subject."""
 
-    name: ClassVar[StageName] = "outline"
+    name = "outline"
+    prompt_file = "{regime}/outline"
+
+    @property
+    def answer_tokens(self) -> float:
+        return sum(self.config.article.sections) // 2 * self.config.plan.heading_tokens
 
     def constraint(self, question: Subject) -> Constraint:
         low, high = self.config.article.sections
@@ -139,7 +180,12 @@ class Outline(_SubjectStage[tuple[str, ...]]):
 class WriteArticle(_SubjectStage[str]):
     """The article, as Wikitext under the outline's exact headings."""
 
-    name: ClassVar[StageName] = "article"
+    name = "article"
+    prompt_file = "{regime}/article.{prompting}"
+
+    @property
+    def answer_tokens(self) -> float:
+        return self.config.article.words * self.config.plan.word_tokens
 
     def constraint(self, question: Subject) -> Constraint:
         if not self.config.article.guided:
@@ -182,13 +228,42 @@ class Decision:
     confidence: float | None = None
 
 
-class Ner(Stage[Phrases, dict[str, Decision]]):
+class Ner(WalkStage[Phrases, dict[str, Decision]]):
     """Which candidates deserve an article. What the answer leaves out is left out of the value,
     never guessed.
     """
 
-    name: ClassVar[StageName] = "ner"
-    config: Config
+    name = "ner"
+    prompt_file = "{regime}/ner.{prompting}"
+
+    @property
+    def is_asked(self) -> bool:
+        return self.config.run.mode != "titles"
+
+    @property
+    def _phrases_asked(self) -> float:
+        """Names of an article that no screen stops."""
+        return self.config.plan.links * (1 - self.config.plan.known)
+
+    @property
+    def calls(self) -> float:
+        return float(max(1, math.ceil(self._phrases_asked / self.config.entities.ner_chunk)))
+
+    @property
+    def _usual_chunk(self) -> int:
+        return max(1, round(self._phrases_asked / self.calls))
+
+    @property
+    def answer_tokens(self) -> float:
+        return self._usual_chunk * self.config.plan.decision_tokens
+
+    def sample(self, size: SampleSize) -> Phrases:
+        if size is SampleSize.SMALLEST:
+            return Phrases("N", ("M",))
+        longest = size is SampleSize.LONGEST
+        name = _LONG_NAME if longest else _USUAL_NAME
+        count = self.config.entities.ner_chunk if longest else self._usual_chunk
+        return Phrases(name, tuple(f"{name}{i}" for i in range(count)))
 
     @property
     def _calibrated(self) -> bool:
@@ -303,11 +378,30 @@ class Likeness:
     known: tuple[str, ...]
 
 
-class Arbitrate(Stage[Likeness, int | None]):
+class Arbitrate(WalkStage[Likeness, int | None]):
     """Which of the known entities the candidate is; None: a thing of its own."""
 
-    name: ClassVar[StageName] = "arbitration"
-    config: Config
+    name = "arbitration"
+    prompt_file = "{regime}/arbitration"
+
+    @property
+    def is_asked(self) -> bool:
+        return self.config.run.mode != "titles"
+
+    @property
+    def calls(self) -> float:
+        return self.config.plan.arbitrations
+
+    @property
+    def answer_tokens(self) -> float:
+        return self.config.plan.arbitration_tokens
+
+    def sample(self, size: SampleSize) -> Likeness:
+        if size is SampleSize.SMALLEST:
+            return Likeness("N", ("M",))
+        if size is SampleSize.LONGEST:
+            return Likeness(_LONG_NAME * 10, (_LONG_NAME * 10,) * self.config.entities.neighbours)
+        return Likeness(_USUAL_CONTEXT, (_USUAL_CONTEXT,) * 2)
 
     def values(self, question: Likeness) -> dict[str, str]:
         known = "\n".join(f"{letter(i)}: {line}" for i, line in enumerate(question.known))
@@ -334,15 +428,15 @@ def letter(number: int) -> str:
     return chr(ord("A") + number % 26) + (str(number // 26) if number >= 26 else "")
 
 
-@dataclass(frozen=True)
+AnyStage = TypeVar("AnyStage", bound=WalkStage[Any, Any])
+
+
 class Stages:
     """All stages of a run, with their prompts for its mode and prompting."""
 
-    self_grounding: SelfGrounding
-    outline: Outline
-    article: WriteArticle
-    ner: Ner
-    arbitration: Arbitrate
+    def __init__(self, stages: dict[str, WalkStage[Any, Any]]) -> None:
+        """``stages``: by name, in the order of the list."""
+        self._stages = stages
 
     @classmethod
     def of(cls, config: Config) -> "Stages":
@@ -351,25 +445,28 @@ class Stages:
         Raises:
             ConfigError: unknown persona.
         """
-        persona = persona_text(config.run.persona)
-        prompts = prompts_of(config)
-        return cls(
-            SelfGrounding(config, prompts["self_grounding"], persona),
-            Outline(config, prompts["outline"], persona),
-            WriteArticle(config, prompts["article"], persona),
-            Ner(config, prompts["ner"], persona),
-            Arbitrate(config, prompts["arbitration"], persona),
-        )
+        return cls({name: kind.of(config) for name, kind in walk_stages().items()})
+
+    def __getitem__(self, kind: type[AnyStage]) -> AnyStage:
+        """The stage of a class."""
+        stage = self._stages[kind.name]
+        assert isinstance(stage, kind)
+        return stage
+
+    def named(self, name: str) -> WalkStage[Any, Any]:
+        """The stage of a name."""
+        return self._stages[name]
+
+    def asked(self) -> list[WalkStage[Any, Any]]:
+        """Those that the run asks, in order."""
+        return [stage for stage in self._stages.values() if stage.is_asked]
 
 
-def prompts_of(config: Config) -> dict[StageName, Prompt]:
-    """Stage -> prompt; mode titles writes with the general prompts."""
-    regime = "topic" if config.run.mode == "topic" else "general"
-    kind = config.run.prompting
-    return {
-        "self_grounding": load_prompt(f"{regime}/self_grounding"),
-        "outline": load_prompt(f"{regime}/outline"),
-        "article": load_prompt(f"{regime}/article.{kind}"),
-        "ner": load_prompt(f"{regime}/ner.{kind}"),
-        "arbitration": load_prompt(f"{regime}/arbitration"),
-    }
+def walk_stages() -> dict[str, type[WalkStage[Any, Any]]]:
+    """Name -> class of every stage of the walk, in the order of ``stage_list.WALK_STAGES``."""
+    return {name: STAGE_CLASSES[name] for name in walk_stage_names()}
+
+
+def prompts_of(config: Config) -> dict[str, Prompt]:
+    """Stage -> prompt."""
+    return {name: kind.prompt_of(config) for name, kind in walk_stages().items()}
