@@ -51,8 +51,10 @@ class Endpoint:
                 data = _json(await response.read(), response.status)
                 data = data if isinstance(data, dict) else {"value": data}
                 if response.status in _REFUSED:
-                    said = f"HTTP {response.status}: {error_message(data)}"
-                    raise EngineError(f"{self._base}/{path}: {said}; check base_url, model and api_key_env")
+                    message = f"HTTP {response.status}: {error_message(data)}"
+                    raise EngineError(
+                        f"{self._base}/{path}: {message}; check base_url, model and api_key_env"
+                    )
                 return response.status, data
         except (aiohttp.ClientError, TimeoutError, ValueError) as e:
             raise TransientError(f"{type(e).__name__}: {e}") from e

@@ -96,11 +96,11 @@ class Article:
     @cached_property
     def links(self) -> list[Link]:
         """Links to article titles in order of appearance, repeated ones included."""
-        found, _ = self._scanned
+        links, _ = self._scanned
         sentences = self._sentences()
         return [
             Link(target, label, score, sentences.get(i, ""))
-            for i, (_, _, target, label, score) in enumerate(found)
+            for i, (_, _, target, label, score) in enumerate(links)
         ]
 
     @cached_property
@@ -137,14 +137,14 @@ class Article:
         return "".join(out)
 
     def _sentences(self) -> dict[int, str]:
-        found: dict[int, str] = {}
+        sentences: dict[int, str] = {}
         text = _strip_markup(self._marked(marks=True), keep_templates=True)
         for sentence in SENTENCE_END.split(text):
             numbers = _MARK.findall(sentence)
             if numbers:
                 plain = " ".join(_MARK.sub("", sentence).split())
-                found.update((int(n), plain) for n in numbers)
-        return found
+                sentences.update((int(n), plain) for n in numbers)
+        return sentences
 
 
 def first_words(text: str, n: int) -> str:
@@ -156,7 +156,7 @@ def scan_links(text: str) -> tuple[list[tuple[int, int, str, str, float | None]]
     """(start, end, target, label, score) of links to titles, in order; and how many links name
     none. ``end``: behind a score.
     """
-    found: list[tuple[int, int, str, str, float | None]] = []
+    links: list[tuple[int, int, str, str, float | None]] = []
     stack: list[int] = []
     other = 0
     for token in _TOKENS.finditer(text):
@@ -179,8 +179,8 @@ def scan_links(text: str) -> tuple[list[tuple[int, int, str, str, float | None]]
             if after:
                 link = (link[0], link[1], _score(after))
                 end = after.end()
-            found.append((start, end, *link))
-    return sorted(found), other + len(stack)
+            links.append((start, end, *link))
+    return sorted(links), other + len(stack)
 
 
 def _read(inner: str) -> tuple[str, str, float | None] | None:

@@ -69,10 +69,10 @@ def _add_probes(api: FastAPI, parts: Parts) -> None:
 
 def _add_metrics(api: APIRouter, parts: Parts) -> None:
     text = {"description": "Prometheus text", "content": {"text/plain": {"schema": {"type": "string"}}}}
-    told: dict[int | str, dict[str, Any]] = {**documented(401, 403, 503), 200: text}
+    responses: dict[int | str, dict[str, Any]] = {**documented(401, 403, 503), 200: text}
     what = "Counters of every ingress replica"
 
-    @api.get("/metrics", summary=what, tags=["probes"], responses=told, response_class=Response)
+    @api.get("/metrics", summary=what, tags=["probes"], responses=responses, response_class=Response)
     async def metrics() -> Response:
         return PlainTextResponse(await parts.scrape(), media_type="text/plain; version=0.0.4")
 
@@ -93,9 +93,9 @@ class _Looked:
         """Part to why it would not answer."""
         async with self._lock:
             if time.monotonic() >= self._until:
-                told = await asyncio.gather(*(part.ready() for part in self._parts.values()))
+                reasons = await asyncio.gather(*(part.ready() for part in self._parts.values()))
                 self._reasons = {
-                    name: why for name, why in zip(self._parts, told, strict=True) if why is not None
+                    name: why for name, why in zip(self._parts, reasons, strict=True) if why is not None
                 }
                 self._until = time.monotonic() + _LOOK_AGAIN_S
         return self._reasons
@@ -126,13 +126,13 @@ def _one_line(errors: Sequence[Any], limits: LimitsSection) -> str:
     path = [str(part) for part in first["loc"] if part != "body"]
     if first["type"] == "extra_forbidden":
         path = path[:-1]
-        said = "unknown key; see /openapi.json"
+        message = "unknown key; see /openapi.json"
     else:
-        said = first["msg"].removeprefix("Value error, ")
-        said = said[0].lower() + said[1:]
+        message = first["msg"].removeprefix("Value error, ")
+        message = message[0].lower() + message[1:]
     limit = _limit_of(first["type"], path, limits)
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    return f"{'.'.join(path) or 'body'}: {said}{f' ({limit})' if limit else ''}{more}"
+    return f"{'.'.join(path) or 'body'}: {message}{f' ({limit})' if limit else ''}{more}"
 
 
 def _limit_of(kind: str, path: list[str], limits: LimitsSection) -> str | None:

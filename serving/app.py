@@ -149,13 +149,13 @@ class Ingress:
         context = serve.get_replica_context()
         everyone = serve.get_deployment_handle(context.deployment, context.app_name).broadcast("counts")
         try:
-            told = await everyone.results_async(timeout_s=_SCRAPE_S, return_exceptions=True)
+            answers = await everyone.results_async(timeout_s=_SCRAPE_S, return_exceptions=True)
         except TimeoutError:
             raise RefusalError(
                 503, "timeout", f"a replica did not tell its counts within {_SCRAPE_S:g} s; ask again"
             ) from None
-        answered = dict(t for t in told if not isinstance(t, BaseException))
-        return render(answered, silent=len(told) - len(answered))
+        answered = dict(t for t in answers if not isinstance(t, BaseException))
+        return render(answered, silent=len(answers) - len(answered))
 
 
 def _judge(section: JudgeSection, handle: Any) -> ServedJudge:

@@ -134,8 +134,8 @@ class Guard:
         most = self._config.limits.body_bytes
         parts = []
         size = 0
-        told = headers.get(b"content-length", b"")
-        if told.isdigit() and (len(told) > 18 or int(told) > most):
+        length = headers.get(b"content-length", b"")
+        if length.isdigit() and (len(length) > 18 or int(length) > most):
             raise self._too_large()
         try:
             async with asyncio.timeout(self._config.queue.timeout_s):

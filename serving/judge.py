@@ -89,8 +89,10 @@ class Passing:
                 break
             await asyncio.sleep(min(wait_s, self._retries.max_wait_s))
         if last.rate_limited:
-            told = {"Retry-After": str(max(1, math.ceil(wait_s)))}
-            raise RefusalError(503, "over_capacity", f"the engine takes no more requests now ({last})", told)
+            headers = {"Retry-After": str(max(1, math.ceil(wait_s)))}
+            raise RefusalError(
+                503, "over_capacity", f"the engine takes no more requests now ({last})", headers
+            )
         raise last
 
 

@@ -54,13 +54,13 @@ class Scorer(ScorerReplica):
 
     async def score(self, raw: str) -> str:
         """As a scorer on its own answers it."""
-        told = await asyncio.gather(*(self._batched(question) for question in json.loads(raw)))
-        fatal = next((t for t in told if "fatal" in t), None)
-        return json.dumps(told if fatal is None else fatal)
+        scores = await asyncio.gather(*(self._batched(question) for question in json.loads(raw)))
+        fatal = next((t for t in scores if "fatal" in t), None)
+        return json.dumps(scores if fatal is None else fatal)
 
     async def _together(self, questions: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        told = json.loads(await super().score(json.dumps(questions)))
-        return [told] * len(questions) if isinstance(told, dict) else told
+        scores = json.loads(await super().score(json.dumps(questions)))
+        return [scores] * len(questions) if isinstance(scores, dict) else scores
 
 
 class DeployedScorer:
@@ -80,10 +80,10 @@ class DeployedScorer:
         raw = json.dumps([{"question": q.question, "answers": q.answers} for q in questions])
         try:
             try:
-                told = json.loads(await answer_of(self._handle.score.remote(raw)))
+                scores = json.loads(await answer_of(self._handle.score.remote(raw)))
             except RayActorError:
                 log.warning("a scorer died at work; its request is put once more")
-                told = json.loads(await answer_of(self._handle.score.remote(raw)))
+                scores = json.loads(await answer_of(self._handle.score.remote(raw)))
         except BackPressureError:
             raise self._gate.full() from None
         except (RayActorError, DeploymentUnavailableError) as e:
@@ -93,12 +93,12 @@ class DeployedScorer:
                 f"no scorer answers ({type(e).__name__}); ask again later",
                 {"Retry-After": "5"},
             ) from e
-        if isinstance(told, dict):
-            log.error("%s", told["fatal"])
+        if isinstance(scores, dict):
+            log.error("%s", scores["fatal"])
             raise RefusalError(
                 502, "engine", "the scorer's model answers nobody; the operator finds why in the log"
             )
-        return [_read(row) for row in told]
+        return [_read(row) for row in scores]
 
     async def ready(self) -> str | None:
         """See :class:`QuestionScorer`."""

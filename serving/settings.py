@@ -175,10 +175,10 @@ class PerplexitySection(Section):
         )
 
 
-def _checked(made: Callable[[], JobConfig]) -> None:
+def _checked(make: Callable[[], JobConfig]) -> None:
     """Pass on what a job says of the settings, in one line."""
     try:
-        made()
+        make()
     except ValidationError as e:
         raise ValueError(e.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")) from e
 

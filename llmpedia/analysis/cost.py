@@ -53,13 +53,13 @@ def cost_part(systems: Sequence[System], prices: Models | None = None) -> Part:
     times: Rows = []
     stages: Rows = []
     for job in _jobs(systems):
-        told = engine_time(job.folder)
-        times.append({"run": job.run, "job": job.job, "articles": job.articles, **told})
+        timing = engine_time(job.folder)
+        times.append({"run": job.run, "job": job.job, "articles": job.articles, **timing})
         stages += stage_costs(
-            job.run, job.job, job.articles, usage_table(job.folder, prices), told["gpu_hours"]
+            job.run, job.job, job.articles, usage_table(job.folder, prices), timing["gpu_hours"]
         )
         missing += _untold(
-            job, told, [row for row in stages if (row["run"], row["job"]) == (job.run, job.job)]
+            job, timing, [row for row in stages if (row["run"], row["job"]) == (job.run, job.job)]
         )
     if not stages:
         row = {"table": _STAGES, "what": "table", "reason": "no run has asked a model for anything yet"}
@@ -74,15 +74,15 @@ def cost_part(systems: Sequence[System], prices: Models | None = None) -> Part:
 
 
 def _jobs(systems: Sequence[System]) -> list[_Job]:
-    found = []
+    jobs = []
     for system in systems:
         if is_walk(system.run):
-            found.append(_Job(system.name, "walk", system.run, _total(system.run, "articles")))
-        found += [
+            jobs.append(_Job(system.name, "walk", system.run, _total(system.run, "articles")))
+        jobs += [
             _Job(system.name, f"audit {a.uri.rpartition('/')[2]}", a, _total(a, "audited"))
             for a in system.audits
         ]
-    return found
+    return jobs
 
 
 def _total(folder: RunFolder, table: str) -> int:
@@ -160,18 +160,18 @@ def _rounded(value: float | None, digits: int) -> float | None:
     return None if value is None else round(value, digits)
 
 
-def _untold(job: _Job, told: Row, rows: Rows) -> Rows:
+def _untold(job: _Job, timing: Row, rows: Rows) -> Rows:
     """What of a job is not known, why, and what would tell."""
     uri = job.folder.uri
     lacking = []
-    if told["hours"] is None and told["commits"]:
-        without = told["commits"] - told["commits_with_time"]
-        reason = f"{without} of {told['commits']} commits do not tell their time: {uri}/times lacks them"
+    if timing["hours"] is None and timing["commits"]:
+        without = timing["commits"] - timing["commits_with_time"]
+        reason = f"{without} of {timing['commits']} commits do not tell their time: {uri}/times lacks them"
         reason = reason if without else "the clock of its machine was set back in a session"
         lacking.append(
             (_TIME, "hours, GPU-hours", reason, f"{_again(job)}, which keeps the times of its commits")
         )
-    elif told["gpu_hours"] is None and told["commits"]:
+    elif timing["gpu_hours"] is None and timing["commits"]:
         reason = "its engine was an endpoint, whose GPUs are not known here"
         lacking.append(
             (_TIME, "GPU-hours", reason, f"{_again(job)} --set engine.kind=vllm, which serves the model here")

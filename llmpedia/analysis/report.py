@@ -95,8 +95,8 @@ def report(
         replace(personas_part(runs, audits), title="Personas"),
         replace(trap_part(runs, audits, encode), title="Retrieval trap"),
     ]
-    made = {name for part in compared for name in (*part.tables, *(row["table"] for row in part.missing))}
-    hops, audited = _of_audits(systems, encode, reviews, made, prices)
+    names = {name for part in compared for name in (*part.tables, *(row["table"] for row in part.missing))}
+    hops, audited = _of_audits(systems, encode, reviews, names, prices)
     first = Part(
         {"runs": [_about(system) for system in systems]}, idle, {"runs": "Settings and size"}, title="Runs"
     )
@@ -117,7 +117,7 @@ def audits_of(runs: Sequence[RunFolder]) -> tuple[list[RunFolder], Rows]:
     Raises:
         InputError: one is damaged, or no audit.
     """
-    found = []
+    audits = []
     lacking = []
     for run in runs:
         files = run.folder.list("audits", recursive=True)
@@ -135,7 +135,7 @@ def audits_of(runs: Sequence[RunFolder]) -> tuple[list[RunFolder], Rows]:
                     {**row, "reason": "it is an audit of another run", "command": f"{command} OTHER_NAME"}
                 )
             else:
-                found.append(audit)
+                audits.append(audit)
                 totals = audit.manifests[-1].facts["totals"]
                 if totals["audited"] < totals["sample"]:
                     reason = (
@@ -143,7 +143,7 @@ def audits_of(runs: Sequence[RunFolder]) -> tuple[list[RunFolder], Rows]:
                         f"articles; the tables are of these"
                     )
                     lacking.append({**row, "reason": reason, "command": f"{command} {name}"})
-    return found, lacking
+    return audits, lacking
 
 
 def _is_of(audit: RunFolder, run: RunFolder) -> bool:
@@ -157,8 +157,8 @@ def _is_of(audit: RunFolder, run: RunFolder) -> bool:
 
 def _about(system: System) -> Row:
     """What a run is: its settings, its size, and what wrote it."""
-    told = system.run.description()
-    identity = told["identity"]
+    description = system.run.description()
+    identity = description["identity"]
     totals = system.run.manifests[-1].facts["totals"] if system.run.manifests else {}
     asked = identity.get("stages", {}).get("article", {})
     of_run = {k: identity["run"][k] for k in ("seed", "root_topic", "persona", "prompting", "self_grounding")}
@@ -171,7 +171,7 @@ def _about(system: System) -> Row:
         "entities": totals.get("entities", 0),
         "commits": len(system.run.manifests),
         "audits": [audit.uri.rpartition("/")[2] for audit in system.audits],
-        "llmpedia": told.get("versions", {}).get("llmpedia"),
+        "llmpedia": description.get("versions", {}).get("llmpedia"),
         "content": system.run.fingerprint()[:16],
     }
 

@@ -87,7 +87,7 @@ def review_rows(audit: RunFolder, tier: str) -> list[Row]:
     judge was shown it.
     """
     config = AuditConfig.model_validate(audit.description()["config"])
-    found: list[Row] = []
+    rows: list[Row] = []
     for wave in range(1, audit.last_wave + 1):
         names = {
             a["subject_id"]: a["name"]
@@ -106,7 +106,7 @@ def review_rows(audit: RunFolder, tier: str) -> list[Row]:
         for verdict in audit.read("verdicts", [wave]).to_pylist():
             if verdict["tier"] == tier:
                 n = verdict["subject_id"]
-                found.append(
+                rows.append(
                     {
                         **verdict,
                         "name": names[n],
@@ -114,7 +114,7 @@ def review_rows(audit: RunFolder, tier: str) -> list[Row]:
                         "evidence": [shown_to[n]],
                     }
                 )
-    return found
+    return rows
 
 
 def text_pairs(audit: RunFolder) -> list[tuple[int, str, str]]:
@@ -122,7 +122,7 @@ def text_pairs(audit: RunFolder) -> list[tuple[int, str, str]]:
     Wikipedia has.
     """
     run = audited_run(audit)
-    found = []
+    pairs = []
     sampled = {row["subject_id"]: row["run_wave"] for row in audit.read("sample", [0]).to_pylist()}
     for wave in range(1, audit.last_wave + 1):
         theirs = {
@@ -132,9 +132,9 @@ def text_pairs(audit: RunFolder) -> list[tuple[int, str, str]]:
         }
         for run_wave in sorted({sampled[n] for n in theirs}):
             rows = run.read("articles", [run_wave], ["subject_id", "wikitext"]).to_pylist()
-            found += [
+            pairs += [
                 (row["subject_id"], Article(row["wikitext"]).text, theirs[row["subject_id"]])
                 for row in rows
                 if row["subject_id"] in theirs
             ]
-    return sorted(found)
+    return sorted(pairs)

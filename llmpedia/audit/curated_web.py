@@ -209,12 +209,12 @@ def caps_and_lists(web: WebSection, reach: Reach, more: list[str]) -> str:
 
 async def _all(tries: list[Awaitable[_Tried]]) -> list[_Tried]:
     """All results; an error is raised once nothing is under way any more."""
-    found: list[_Tried] = []
+    tried: list[_Tried] = []
     for one in await asyncio.gather(*tries, return_exceptions=True):
         if isinstance(one, BaseException):
             raise one
-        found.append(one)
-    return found
+        tried.append(one)
+    return tried
 
 
 def _without_duplicates(tried: list[_Tried]) -> list[_Tried]:

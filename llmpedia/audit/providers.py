@@ -153,8 +153,8 @@ def dump_index(path: str) -> Path:
 
     if path.endswith((".sqlite", ".db")):
         return Path(path)
-    told = Path(path).stat()
-    name = hashlib.sha256(f"{path} {told.st_size} {told.st_mtime_ns}".encode()).hexdigest()[:16]
+    stat = Path(path).stat()
+    name = hashlib.sha256(f"{path} {stat.st_size} {stat.st_mtime_ns}".encode()).hexdigest()[:16]
     index = cache_dir() / "dumps" / f"{Path(path).name}-{name}.sqlite"
     if not index.exists():
         index.parent.mkdir(parents=True, exist_ok=True)

@@ -152,7 +152,7 @@ def read_sheet(path: Path) -> Rows:
         for item in judged.keys() - {r["item"] for r in table}
     ]
     times = Counter(row["item"] for row in table)
-    found: Rows = []
+    rows: Rows = []
     still_open: list[str] = []
     for row in table:
         where = f"row {row[NUMBER]} (item {row['item']})"
@@ -164,17 +164,17 @@ def read_sheet(path: Path) -> Rows:
             problem = None
         if problem:
             problems.append(f"{where} {problem}")
-        found.append(
+        rows.append(
             {"item": row["item"], "tier": row["tier"], "judge": judged.get(row["item"]), "human": human}
         )
-        found[-1]["comment"] = row["comment"].strip() or None
+        rows[-1]["comment"] = row["comment"].strip() or None
     if still_open:
         raise InputError(
             f"{path}: "
             f"{_open_rows(still_open, len(table), problems, 'correct_verdict' if hidden else 'agree')}"
         )
     need_none(path, problems)
-    return found
+    return rows
 
 
 def _open_rows(still_open: Sequence[str], rows: int, problems: Sequence[str], column: str) -> str:
@@ -209,13 +209,13 @@ def judge_verdicts(path: Path, table: Rows) -> dict[str, str]:
         InputError: one holds none.
     """
     check_columns(path, table[0], ("item", "judge_verdict"))
-    found = {row["item"]: row["judge_verdict"].strip().lower() for row in table}
-    wrong = [item for item, verdict in found.items() if verdict not in LABELS]
+    verdicts = {row["item"]: row["judge_verdict"].strip().lower() for row in table}
+    wrong = [item for item, verdict in verdicts.items() if verdict not in LABELS]
     if wrong:
         raise InputError(
-            f"{path}: item {wrong[0]} has judge_verdict = {found[wrong[0]]!r}; do not change this column"
+            f"{path}: item {wrong[0]} has judge_verdict = {verdicts[wrong[0]]!r}; do not change this column"
         )
-    return found
+    return verdicts
 
 
 @dataclass(frozen=True)

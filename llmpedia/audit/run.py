@@ -227,8 +227,8 @@ def audit_tables(items: tuple[Row, ...], visits: list[Row], first_claim: int) ->
         ids = range(first_claim, first_claim + len(claims or ()))
         first_claim = ids.stop
         kept = {k: item[k] for k in ("position", "subject_id", "name", "hop", "strata")}
-        told = {k: visit[k] for k in ("words", "claims_error", "claims_completion")}
-        rows["audited"].append({**kept, **told, "claims": None if claims is None else len(claims)})
+        fields = {k: visit[k] for k in ("words", "claims_error", "claims_completion")}
+        rows["audited"].append({**kept, **fields, "claims": None if claims is None else len(claims)})
         for place, (claim_id, text) in enumerate(zip(ids, claims or (), strict=True)):
             rows["claims"].append({"claim_id": claim_id, "subject_id": n, "position": place, "text": text})
         rows["evidence"] += visit["evidence"]

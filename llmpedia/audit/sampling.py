@@ -41,11 +41,11 @@ class Sampled:
 
 def articles_of(run: RunFolder, waves: int) -> list[Written]:
     """Articles of the first ``waves`` commits of a run, in commit order."""
-    found = []
+    articles = []
     for wave in range(waves):
         rows = run.read("articles", [wave], ["subject_id", "name", "hop"]).to_pylist()
-        found += [Written(row["subject_id"], row["name"], row["hop"], wave) for row in rows]
-    return found
+        articles += [Written(row["subject_id"], row["name"], row["hop"], wave) for row in rows]
+    return articles
 
 
 def draw(articles: list[Written], seed: int, stratum: str) -> list[Written]:
@@ -102,28 +102,28 @@ async def sample(
 def _by_hop(articles: list[Written], settings: SampleSection) -> list[Written]:
     """Every article of hops up to ``hop_whole``, ``hop_each`` of each later hop."""
     assert settings.hop_whole is not None
-    found = []
+    drawn = []
     for hop in sorted({a.hop for a in articles}):
         there = draw([a for a in articles if a.hop == hop], settings.seed, f"hop {hop}")
-        found += there if hop <= settings.hop_whole else there[: settings.hop_each]
-    return found
+        drawn += there if hop <= settings.hop_whole else there[: settings.hop_each]
+    return drawn
 
 
 async def _frontier(
     articles: list[Written], settings: SampleSection, look_up: Callable[[str], Awaitable[Evidence]]
 ) -> tuple[list[Written], int]:
     """The first subjects of a draw that Wikipedia lacks, and how many could not be looked up."""
-    found: list[Written] = []
+    missing: list[Written] = []
     failed = 0
     order = draw(articles, settings.seed, "frontier")
     for start in range(0, len(order), _PROBED_AT_ONCE):
         some = order[start : start + _PROBED_AT_ONCE]
         evidence = await asyncio.gather(*(look_up(a.name) for a in some))
-        found += [a for a, e in zip(some, evidence, strict=True) if e.outcome == Outcome.MISSING]
+        missing += [a for a, e in zip(some, evidence, strict=True) if e.outcome == Outcome.MISSING]
         failed += sum(e.outcome == Outcome.FETCH_FAILED for e in evidence)
-        if len(found) >= settings.frontier:
+        if len(missing) >= settings.frontier:
             break
-    return found[: settings.frontier], failed
+    return missing[: settings.frontier], failed
 
 
 def read_titles(path: str) -> set[str]:

@@ -164,11 +164,11 @@ def resolve_audit_paths(config: AuditConfig, source: Path) -> AuditConfig:
     sample = config.sample
     wikipedia = config.wikipedia
     if sample.titles:
-        found = found_file(sample.titles, source, "sample.titles", "give a text file with one title a line")
-        sample = sample.model_copy(update={"titles": found})
+        path = found_file(sample.titles, source, "sample.titles", "give a text file with one title a line")
+        sample = sample.model_copy(update={"titles": path})
     if wikipedia.path and wikipedia.kind != "parquet":
-        found = found_file(
+        path = found_file(
             wikipedia.path, source, "wikipedia.path", "give a ZIM file, an XML dump or its index"
         )
-        wikipedia = wikipedia.model_copy(update={"path": found})
+        wikipedia = wikipedia.model_copy(update={"path": path})
     return config.model_copy(update={"sample": sample, "wikipedia": wikipedia})

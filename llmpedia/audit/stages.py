@@ -172,13 +172,13 @@ class Judge(Stage[Case, dict[int, Verdict]]):
         rows = parse_object(text).get("verdicts")
         if not isinstance(rows, list):
             raise AnswerError('the answer is not {"verdicts": [...]}')
-        found: dict[int, list[Verdict]] = {}
+        verdicts: dict[int, list[Verdict]] = {}
         for row in (r for r in rows if isinstance(r, dict)):
             number = _number(row, len(question.claims))
             verdict = _verdict(row)
             if number is not None and verdict is not None:
-                found.setdefault(number, []).append(verdict)
-        agreed = {n: vs[0] for n, vs in found.items() if len({v.label for v in vs}) == 1}
+                verdicts.setdefault(number, []).append(verdict)
+        agreed = {n: vs[0] for n, vs in verdicts.items() if len({v.label for v in vs}) == 1}
         if not agreed:
             raise AnswerError("no verdict in the answer can be read")
         return agreed

@@ -163,7 +163,7 @@ def _agreement(args: argparse.Namespace) -> int:
     from llmpedia.analysis.output.formats import as_text
     from llmpedia.audit.review import agreement_by_tier, read_sheet
 
-    for tier, found in agreement_by_tier(read_sheet(Path(args.sheet))).items():
-        print(as_text(f"agreement, tier {tier}", found.rows))
-        print(f"Cohen's kappa: {'not defined' if found.kappa is None else f'{found.kappa:.3f}'}\n")
+    for tier, rows in agreement_by_tier(read_sheet(Path(args.sheet))).items():
+        print(as_text(f"agreement, tier {tier}", rows.rows))
+        print(f"Cohen's kappa: {'not defined' if rows.kappa is None else f'{rows.kappa:.3f}'}\n")
     return EXIT_DONE

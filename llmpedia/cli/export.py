@@ -102,11 +102,11 @@ def _data(args: argparse.Namespace) -> int:
     else:
         tables = ["articles", "entities", "claims", *(["completions"] if args.completions else [])]
         done = write_dataset(opened.run, audits, out, tables, args.licence or "unknown", private)
-    told = {table: f"{n:,} {table}" for table, n in done.rows.items()}
+    counts = {table: f"{n:,} {table}" for table, n in done.rows.items()}
     if audits:
         claims, verdicts = (_rows_of(audits, table) for table in ("claims", "verdicts"))
-        told["claims"] = f"{claims:,} claims with {verdicts:,} verdicts"
-    print(f"{args.out}: {', '.join(told.values())}")
+        counts["claims"] = f"{claims:,} claims with {verdicts:,} verdicts"
+    print(f"{args.out}: {', '.join(counts.values())}")
     _say_private(done.private, done.listed, args.private)
     if args.to == "huggingface" and args.licence in (None, "unknown"):
         print(
@@ -165,10 +165,10 @@ def _say_private(counts: "Counter[tuple[str, str]]", listed: Path | None, policy
     if listed is None:
         print("private information: none found")
         return
-    found = ", ".join(
+    hits_by_kind = ", ".join(
         f"{n} {kind.replace('_', ' ')} in {table}" for (table, kind), n in sorted(counts.items())
     )
     print(
-        f"private information: {found}; {'masked' if policy == 'mask' else 'left in'}; listed in "
+        f"private information: {hits_by_kind}; {'masked' if policy == 'mask' else 'left in'}; listed in "
         f"{listed}, which is for you alone"
     )

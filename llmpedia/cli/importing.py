@@ -16,27 +16,27 @@ if TYPE_CHECKING:
 
 def add_import(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """The parser of ``llmpedia import``."""
-    own = commands.add_parser(
+    importer = commands.add_parser(
         "import", help="read another encyclopedia's texts into a run; resumes, and asks for what failed"
     )
-    own.add_argument(
+    importer.add_argument(
         "texts",
         metavar="TEXTS",
         help="JSONL, CSV or Parquet file, folder of texts named by title, or address with {title}",
     )
-    own.add_argument(
+    importer.add_argument(
         "--titles", metavar="FILE", help="titles wanted, one a line (default: all that TEXTS has)"
     )
-    own.add_argument("--name", required=True, help="of the encyclopedia, as tables call it")
-    own.add_argument("--run", dest="run_uri", help="run folder (default: runs/NAME)")
-    own.add_argument(
+    importer.add_argument("--name", required=True, help="of the encyclopedia, as tables call it")
+    importer.add_argument("--run", dest="run_uri", help="run folder (default: runs/NAME)")
+    importer.add_argument(
         "--form",
         choices=["text", "markdown", "wikitext", "html"],
         help="of the texts (default: by files' endings)",
     )
-    own.add_argument("--title-column", default="title", metavar="NAME")
-    own.add_argument("--text-column", default="text", metavar="NAME")
-    site = own.add_argument_group("addresses")
+    importer.add_argument("--title-column", default="title", metavar="NAME")
+    importer.add_argument("--text-column", default="text", metavar="NAME")
+    site = importer.add_argument_group("addresses")
     site.add_argument("--contact", help="mail address or URL that the User-Agent names; required")
     site.add_argument("--space", default="_", help="what stands for a space in the address (default: _)")
     site.add_argument(
@@ -46,7 +46,7 @@ def add_import(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--cache", metavar="DIR", help="folder for pages read (default: ~/.cache/llmpedia/imports)"
     )
     site.add_argument("--allow-loopback", action="store_true", help="read from this machine, for a rehearsal")
-    own.set_defaults(run=_import)
+    importer.set_defaults(run=_import)
 
 
 def _import(args: argparse.Namespace) -> int:

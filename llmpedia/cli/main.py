@@ -93,10 +93,10 @@ class _Parser(argparse.ArgumentParser):
             if " " not in name and not any(option.startswith(name) for option in options):
                 close = difflib.get_close_matches(name, options, n=1)
                 self.error(f"{name}: no such option{f', did you mean {close[0]}' if close else ''}")
-        found, strange = super().parse_known_args(args, namespace)
+        known, strange = super().parse_known_args(args, namespace)
         if strange:
             self.error(f"unrecognized arguments: {' '.join(strange)}")
-        return found, strange
+        return known, strange
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message}; see {self.prog} --help")

@@ -233,9 +233,9 @@ def _grade(args: argparse.Namespace) -> int:
         bar.set_postfix_str("done")
     for name in chosen(config, args.model):
         rows = last_rows(RunFolder.open(grades_folder(run_uri, name)), "grades").values()
-        told = {o or "not graded": sum(row["outcome"] == o for row in rows) for o in (*OUTCOMES, None)}
+        counts = {o or "not graded": sum(row["outcome"] == o for row in rows) for o in (*OUTCOMES, None)}
         print(
-            f"{name}: {', '.join(f'{n} {outcome}' for outcome, n in told.items())} ({now[name]} "
+            f"{name}: {', '.join(f'{n} {outcome}' for outcome, n in counts.items())} ({now[name]} "
             f"given to the judge now)"
         )
     print(f"next: llmpedia probe report {run_uri} --out DIR")

@@ -27,15 +27,15 @@ class IndexClient:
 
     async def screen(self, keys: list[str]) -> list[int | None]:
         """See :meth:`EntityIndex.screen`."""
-        found: list[int | None] = await self._actor.screen.remote(keys, self._upto)
-        return found
+        numbers: list[int | None] = await self._actor.screen.remote(keys, self._upto)
+        return numbers
 
     async def neighbours(self, vectors: Vectors) -> list[list[Neighbour]]:
         """See :meth:`EntityIndex.neighbours`."""
-        found: list[list[Neighbour]] = await self._actor.neighbours.remote(vectors, self._upto)
-        return found
+        neighbours: list[list[Neighbour]] = await self._actor.neighbours.remote(vectors, self._upto)
+        return neighbours
 
     async def describe(self, entity_ids: list[int]) -> list[Known]:
         """See :meth:`EntityIndex.describe`."""
-        found: list[Known] = await self._actor.describe.remote(entity_ids, self._upto)
-        return found
+        known: list[Known] = await self._actor.describe.remote(entity_ids, self._upto)
+        return known

@@ -117,8 +117,8 @@ class EntityIndex:
     def screen(self, keys: list[str], upto: int) -> list[int | None]:
         """The entity each key names in commits up to ``upto`` and no later; None if there is none."""
         self._need(upto)
-        found = (self._keys.get(k) for k in keys)
-        return [hit[0] if hit and hit[1] <= upto else None for hit in found]
+        numbers = (self._keys.get(k) for k in keys)
+        return [hit[0] if hit and hit[1] <= upto else None for hit in numbers]
 
     def neighbours(self, vectors: Vectors, upto: int) -> list[list[Neighbour]]:
         """For each unit vector its nearest committed entities and earlier vectors at or above the
@@ -132,19 +132,19 @@ class EntityIndex:
             n lists, nearest first, at most ``neighbours`` long.
         """
         self._need(upto)
-        found: list[list[Neighbour]] = [[] for _ in range(len(vectors))]
+        neighbours: list[list[Neighbour]] = [[] for _ in range(len(vectors))]
         with self._searching:
             self._add_fresh()
-            self._search_committed(vectors, found)
+            self._search_committed(vectors, neighbours)
         for start in range(0, len(vectors), _BLOCK):
             block = _rounded(vectors[start : start + _BLOCK] @ vectors[: start + _BLOCK].T)
             rows, columns = np.nonzero(block >= self._threshold)
             for r, c in zip(rows.tolist(), columns.tolist(), strict=True):
                 if c < start + r:
-                    found[start + r].append(Neighbour(float(block[r, c]), None, c))
-        return [sorted(hits, key=_nearest_first)[: self._neighbours] for hits in found]
+                    neighbours[start + r].append(Neighbour(float(block[r, c]), None, c))
+        return [sorted(hits, key=_nearest_first)[: self._neighbours] for hits in neighbours]
 
-    def _search_committed(self, vectors: Vectors, found: list[list[Neighbour]]) -> None:
+    def _search_committed(self, vectors: Vectors, neighbours: list[list[Neighbour]]) -> None:
         if self._vectors is None or not len(vectors):
             return
         last = self._neighbours - 1
@@ -158,7 +158,7 @@ class EntityIndex:
         ):
             k = min(2 * k, self._vectors.ntotal)
             cosines, ids = self._search(vectors, k)
-        for hits, cosine_row, id_row in zip(found, cosines.tolist(), ids.tolist(), strict=True):
+        for hits, cosine_row, id_row in zip(neighbours, cosines.tolist(), ids.tolist(), strict=True):
             hits += [
                 Neighbour(c, n, None)
                 for c, n in zip(cosine_row, id_row, strict=True)

@@ -55,8 +55,8 @@ def is_self_or_loop(name: str, subject: str) -> bool:
     loop form of "Japan".
     """
     key = canonical_key(name)
-    own = canonical_key(subject)
-    if key == own:
+    subject_key = canonical_key(subject)
+    if key == subject_key:
         return True
     folded = " ".join(name.casefold().split())
     base = " ".join(subject.casefold().split())
@@ -65,4 +65,4 @@ def is_self_or_loop(name: str, subject: str) -> bool:
     ):
         return True
     head, of, tail = name.casefold().removeprefix("the ").partition(" of ")
-    return bool(of) and canonical_key(tail) == own and canonical_key(head) in _HEADS
+    return bool(of) and canonical_key(tail) == subject_key and canonical_key(head) in _HEADS

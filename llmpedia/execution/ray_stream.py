@@ -131,9 +131,9 @@ def _visit(row: Row) -> tuple[int, Row]:
     return row["subject_id"], json.loads(row["visit"])
 
 
-def in_order(wave: int, ids: list[int], found: dict[int, Row]) -> list[Row]:
+def in_order(wave: int, ids: list[int], by_id: dict[int, Row]) -> list[Row]:
     """The visits in plan order, however they arrived; one that is missing is a defect."""
-    lost = [n for n in ids if n not in found]
+    lost = [n for n in ids if n not in by_id]
     if lost:
         raise AssertionError(f"wave {wave}: subjects {lost[:5]} came back from no worker")
-    return [found[n] for n in ids]
+    return [by_id[n] for n in ids]

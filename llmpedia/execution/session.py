@@ -99,9 +99,9 @@ class Session:
             with own_sigterm_kept():
                 ray.init(**where, log_to_driver=False, logging_level="ERROR")
         except Exception as e:  # Ray raises bare exceptions when a node does not come up
-            said = " ".join(str(e).split())[:200]
+            message = " ".join(str(e).split())[:200]
             raise EngineError(
-                f"ray.address = {address!r}: Ray cannot be reached or started ({said}); start again"
+                f"ray.address = {address!r}: Ray cannot be reached or started ({message}); start again"
             ) from e
         self._stack.callback(_shut_down)
 

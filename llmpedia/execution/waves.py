@@ -124,7 +124,7 @@ class Waves(Generic[P]):
     def _write(self, plan: P) -> list[Row]:
         """The wave's visits in plan order, however they arrived."""
         rows = plan.rows()
-        found = dict[int, Row]()
+        visits = dict[int, Row]()
         if (
             self._stopped.is_set()
         ):  # reading the rows took its time; nothing may start on a session that has ended
@@ -133,14 +133,14 @@ class Waves(Generic[P]):
         for some in stream(rows, self._work(plan), self._config, self._stopped):
             if self._stopped.is_set():
                 raise CancelledError
-            found.update(some)
-            self._progress(plan, len(found), len(rows))
+            visits.update(some)
+            self._progress(plan, len(visits), len(rows))
         del self._written[plan.wave]
         for limiter in (
             self._limiters
         ):  # the workers are gone, and what they held of the cap is for the next ones at once
             limiter.forget.remote(client_name(plan.wave, ""))
-        return in_order(plan.wave, [row["subject_id"] for row in rows], found)
+        return in_order(plan.wave, [row["subject_id"] for row in rows], visits)
 
     def _progress(self, plan: P, done: int, of: int) -> None:
         self._written[plan.wave] = f"{plan.title}: {done}/{of}"

@@ -75,15 +75,15 @@ def chosen(cells: tuple[Cell, ...], patterns: Sequence[str]) -> tuple[Cell, ...]
     Raises:
         InputError: a name fits no cell.
     """
-    found: set[str] = set()
+    labels: set[str] = set()
     for pattern in patterns:
         fits = {cell.name for cell in cells if fnmatchcase(cell.name, pattern)}
         if not fits:
             raise InputError(
                 f"--only {pattern}: fits no cell; they are {', '.join(cell.name for cell in cells)}"
             )
-        found |= fits
-    return tuple(cell for cell in cells if cell.name in found or not patterns)
+        labels |= fits
+    return tuple(cell for cell in cells if cell.name in labels or not patterns)
 
 
 def _combinations(config: GridConfig) -> Iterator[list[tuple[str, Sections]]]:
@@ -95,11 +95,11 @@ def _combinations(config: GridConfig) -> Iterator[list[tuple[str, Sections]]]:
 
 def _cell(labels: list[tuple[str, Sections]], config: GridConfig, read: "_Files", source: Path) -> Cell:
     name = "-".join(label for label, _ in labels)
-    own: Sections = {}
+    settings: Sections = {}
     for sections in (config.walk, *(sections for _, sections in labels)):
-        own = merged(own, sections)
-    file = own.pop("file", None)
-    data = merged(read.walk(file), own) if file is not None else own
+        settings = merged(settings, sections)
+    file = settings.pop("file", None)
+    data = merged(read.walk(file), settings) if file is not None else settings
     try:
         cell = Cell(name, resolve_paths(parse_config(data, str(source)), source))
         Stages.of(cell.config)
@@ -142,14 +142,14 @@ def _file(setting: str, file: Any, source: Path, way_out: str) -> str:
 
 
 def _auditing(sections: Sections, source: Path) -> Auditing:
-    own = dict(sections)
-    file = own.pop("file", None)
+    audit = dict(sections)
+    file = audit.pop("file", None)
     try:
         if file is None:
-            return Auditing("audit", resolve_audit_paths(parse_as(AuditConfig, own, str(source)), source))
+            return Auditing("audit", resolve_audit_paths(parse_as(AuditConfig, audit, str(source)), source))
         path = _file("file", file, source, "give an audit's file such as configs/audit-rehearsal.yaml")
-        under = load_audit_config(path, _contact(own)).model_dump(mode="json")
-        config = parse_as(AuditConfig, merged(under, own), str(source))
+        under = load_audit_config(path, _contact(audit)).model_dump(mode="json")
+        config = parse_as(AuditConfig, merged(under, audit), str(source))
     except ConfigError as e:
         raise ConfigError(
             f"audit: {str(e).replace('--set ', '--set audit.')}"
@@ -157,9 +157,9 @@ def _auditing(sections: Sections, source: Path) -> Auditing:
     return Auditing(Path(path).stem, resolve_audit_paths(config, source))
 
 
-def _contact(own: Sections) -> list[str]:
+def _contact(sections: Sections) -> list[str]:
     """Whom the User-Agent names is what an audit's file may leave open; without it none is read."""
-    wikipedia = own.get("wikipedia")
+    wikipedia = sections.get("wikipedia")
     return (
         [f"wikipedia.contact={wikipedia['contact']}"]
         if isinstance(wikipedia, dict) and wikipedia.get("contact")

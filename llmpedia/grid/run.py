@@ -56,8 +56,8 @@ def run_grid(whole: Grid, cells: tuple[Cell, ...], out: str, tell: Tell) -> list
         audits: list[RunFolder | None] = [None] * len(runs)
         if whole.audit is not None:
             for n, (cell, run) in enumerate(zip(cells, runs, strict=True)):
-                told = _of_audit(tell, f"{cell.name}/audits/{whole.audit.name}")
-                audits[n] = audit(whole.audit.config, run, whole.audit.name, told, sessions.open)
+                tell_audit = _of_audit(tell, f"{cell.name}/audits/{whole.audit.name}")
+                audits[n] = audit(whole.audit.config, run, whole.audit.name, tell_audit, sessions.open)
     return [Done(*done) for done in zip(cells, runs, audits, strict=True)]
 
 

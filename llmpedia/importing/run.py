@@ -194,13 +194,13 @@ class _Import:
 
     async def _read(self, entities: Rows) -> list[Text | Absent]:
         done, total = self._told
-        found = []
+        texts = []
         for row in entities:
-            found.append(await self._source.get(row["name"]))
+            texts.append(await self._source.get(row["name"]))
             done += 1
             self._progress(Progress("reading", done, total))
         self._told = done, total
-        return found
+        return texts
 
     async def _once_more(self, failed: Rows) -> None:
         """Commit what can be had now; what still cannot stays as it is."""
@@ -227,11 +227,11 @@ def seed_tables(titles: list[str]) -> dict[str, pa.Table]:
         key = canonical_key(title)
         fate = Fate.WAVE_DUPLICATE if key in known else Fate.QUEUED
         n = known.setdefault(key, len(entities))
-        own = {"key": key, "name": title}
-        told = {"candidate_id": number, "position": number, "mentions": 0, "fate": fate, "entity_id": n}
-        candidates.append(dict.fromkeys(TABLES["candidates"].names) | own | told)
+        named = {"key": key, "name": title}
+        fields = {"candidate_id": number, "position": number, "mentions": 0, "fate": fate, "entity_id": n}
+        candidates.append(dict.fromkeys(TABLES["candidates"].names) | named | fields)
         if fate == Fate.QUEUED:
-            entities.append(dict.fromkeys(TABLES["entities"].names) | own | {"entity_id": n, "hop": 0})
+            entities.append(dict.fromkeys(TABLES["entities"].names) | named | {"entity_id": n, "hop": 0})
     return _tables({"entities": entities, "candidates": candidates})
 
 
@@ -241,12 +241,12 @@ def wave_tables(entities: Rows, texts: list[Text] | list[Text | Absent]) -> dict
     articles = Rows()
     imports = Rows()
     for position, (entity, text) in enumerate(zip(entities, texts, strict=True)):
-        own = {"subject_id": entity["entity_id"], "name": entity["name"], "hop": 0}
+        subject = {"subject_id": entity["entity_id"], "name": entity["name"], "hop": 0}
         error = text.reason if isinstance(text, Absent) else None
-        told = {"position": position, "visit": "generate", "error": error, "error_stage": error and _STAGE}
-        subjects.append({**own, **told, "expanded": False, "candidates": 0})
+        fields = {"position": position, "visit": "generate", "error": error, "error_stage": error and _STAGE}
+        subjects.append({**subject, **fields, "expanded": False, "candidates": 0})
         if isinstance(text, Text):
-            articles.append({**dict.fromkeys(TABLES["articles"].names), **own, **_article(text)})
+            articles.append({**dict.fromkeys(TABLES["articles"].names), **subject, **_article(text)})
             kept = {name: getattr(text, name) for name in ("source", "title", "form", "sha256", "fetched_at")}
             imports.append({"subject_id": entity["entity_id"], **kept})
     return _tables({"subjects": subjects, "articles": articles, "imports": imports})
@@ -276,7 +276,7 @@ def facts_of(tables: dict[str, pa.Table], before: Row) -> Row:
     """What a manifest says, in the form of a walk's. Raises ``AssertionError`` if rows do not add
     up.
     """
-    rows = {name: made.to_pylist() for name, made in tables.items()}
+    rows = {name: of_table.to_pylist() for name, of_table in tables.items()}
     counts = {
         "subjects": len(rows["subjects"]),
         "articles": len(rows["articles"]),
@@ -287,6 +287,6 @@ def facts_of(tables: dict[str, pa.Table], before: Row) -> Row:
     wrong = list(imbalances(counts, rows))
     if wrong:
         raise AssertionError(f"the wave does not add up: {'; '.join(wrong)}")
-    totals = {name: before.get(name, 0) + made.num_rows for name, made in tables.items()}
+    totals = {name: before.get(name, 0) + of_table.num_rows for name, of_table in tables.items()}
     caps = dict.fromkeys(("depth", "subjects", "articles"))
     return {"hop": 0, "screened_upto": -1, "caps": caps, "counts": counts, "totals": totals}

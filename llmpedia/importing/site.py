@@ -140,10 +140,10 @@ class SiteTexts:
         why = self._refusal(url)
         if why is not None:
             return Absent(f"refused: {why}")
-        found = await self._page(url)
-        if isinstance(found, Text):
-            await self._cache.put(self._cached_under, url, json.dumps(found.__dict__, ensure_ascii=False))
-        return found
+        page = await self._page(url)
+        if isinstance(page, Text):
+            await self._cache.put(self._cached_under, url, json.dumps(page.__dict__, ensure_ascii=False))
+        return page
 
     @property
     def _cached_under(self) -> str:

@@ -136,12 +136,12 @@ class FileTexts:
 
     async def get(self, title: str) -> Text | Absent:
         """See :class:`Texts`."""
-        found = self._kept.execute(
+        row = self._kept.execute(
             "SELECT title, place, text FROM texts WHERE key = ?", (canonical_key(title),)
         ).fetchone()
-        if found is None:
+        if row is None:
             return Absent("the file has no row of this title")
-        named, place, kept = found
+        named, place, kept = row
         raw = kept.encode("utf-8", "surrogatepass")
         text = await read_text(raw, self._form, self._extractor)
         if isinstance(text, Absent):

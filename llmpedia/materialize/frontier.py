@@ -152,7 +152,7 @@ class Frontier:
         return Fate.DEPTH_CAP if caps.depth is not None and hop >= caps.depth else "full"
 
     def _texts(self, subjects: list[int]) -> dict[int, str]:
-        found: dict[int, str] = {}
+        texts: dict[int, str] = {}
         left = set(subjects)
         for wave in range(self._seen.upto, -1, -1):
             if not left:
@@ -162,6 +162,6 @@ class Frontier:
                 articles["subject_id"].to_pylist(), articles["wikitext"].to_pylist(), strict=True
             ):
                 if n in left:
-                    found[n] = text
+                    texts[n] = text
                     left.discard(n)
-        return found
+        return texts

@@ -117,9 +117,11 @@ class Resolver:
         embedded = [p for p in proposals if p.vector is not None]
         if not embedded:
             return
-        found = await self.index.neighbours(np.stack([p.vector for p in embedded if p.vector is not None]))
+        neighbours = await self.index.neighbours(
+            np.stack([p.vector for p in embedded if p.vector is not None])
+        )
         place = {id(p): i for i, p in enumerate(proposals)}
-        for proposal, hits in zip(embedded, found, strict=True):
+        for proposal, hits in zip(embedded, neighbours, strict=True):
             proposal.neighbours = [
                 h if h.query is None else Neighbour(h.cosine, None, place[id(embedded[h.query])])
                 for h in hits

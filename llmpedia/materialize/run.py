@@ -93,10 +93,10 @@ def _source(config: Config, uri: str) -> str:
     """
     run = RunFolder.open(uri)
     theirs = run.description().get("identity", {}).get("engine")
-    own = config.identity()["engine"]
-    if theirs != own:
+    ours = config.identity()["engine"]
+    if theirs != ours:
         raise InputError(
-            f"reuse = {uri!r}: was answered by another engine ({theirs}, here {own}); leave it out"
+            f"reuse = {uri!r}: was answered by another engine ({theirs}, here {ours}); leave it out"
         )
     return run.uri
 

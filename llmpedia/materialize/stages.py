@@ -302,16 +302,16 @@ class Ner(WalkStage[Phrases, dict[str, Decision]]):
         asked = {p: p for p in question.phrases} | {
             " ".join(p.casefold().split()): p for p in question.phrases
         }
-        found: dict[str, set[Decision]] = {}
+        decisions: dict[str, set[Decision]] = {}
         for phrase, raw in _rows(parse_object(text)):
             decision = _decision(raw)
             name = asked.get(phrase) or asked.get(" ".join(phrase.casefold().split()))
             if decision is None or name is None or (self._calibrated and decision.confidence is None):
                 continue
-            found.setdefault(name, set()).add(decision)
-        if not found:
+            decisions.setdefault(name, set()).add(decision)
+        if not decisions:
             raise AnswerError("no phrase is decided")
-        agreed = {p: ds for p, ds in found.items() if len({d.accepted for d in ds}) == 1}
+        agreed = {p: ds for p, ds in decisions.items() if len({d.accepted for d in ds}) == 1}
         return {
             p: min(ds, key=lambda d: d.confidence if d.confidence is not None else 1.0)
             for p, ds in agreed.items()

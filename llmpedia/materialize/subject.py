@@ -143,22 +143,22 @@ def candidates_of(article: Article, subject: str, config: Config) -> list[Row]:
     """One candidate a key, in order of first mention; self-links, loop forms and low scores have
     their fate already.
     """
-    found: dict[str, Row] = {}
+    by_key: dict[str, Row] = {}
     for link in article.links:
         key = canonical_key(link.target)
-        row = found.get(key)
+        row = by_key.get(key)
         if row is None:
-            row = found[key] = _candidate(len(found), key, link.target, link.sentence)
+            row = by_key[key] = _candidate(len(by_key), key, link.target, link.sentence)
         row["mentions"] += 1
         if link.score is not None:
             row["score"] = max(link.score, row["score"] or 0.0)
     calibrated = config.run.prompting == "calibrated"
-    for row in found.values():
+    for row in by_key.values():
         if is_self_or_loop(row["name"], subject):
             row["fate"] = Fate.SELF_OR_LOOP
         elif calibrated and row["score"] is not None and row["score"] < config.entities.min_confidence:
             row["fate"] = Fate.LOW_LINK_SCORE
-    return list(found.values())
+    return list(by_key.values())
 
 
 def _candidate(position: int, key: str, name: str, sentence: str) -> Row:

@@ -95,7 +95,7 @@ def _tables(
         }
         for a in resolved.aliases
     ]
-    made = {
+    tables = {
         "entities": resolved.entities,
         "subjects": subjects,
         "articles": articles,
@@ -103,7 +103,7 @@ def _tables(
         "aliases": aliases,
         "completions": completions,
     }
-    return {name: table(name, rows) for name, rows in made.items()}
+    return {name: table(name, rows) for name, rows in tables.items()}
 
 
 def facts_of(

@@ -53,5 +53,5 @@ class SubjectWorker(Worker):
         )
 
     async def _screen(self, keys: list[str]) -> list[int | None]:
-        found: list[int | None] = await self._index.screen.remote(keys, self._upto)
-        return found
+        numbers: list[int | None] = await self._index.screen.remote(keys, self._upto)
+        return numbers

@@ -43,12 +43,12 @@ class EndpointBackend:
         Raises:
             EngineError: it does not.
         """
-        said = []
+        reasons = []
         for way in _WAYS:
             try:
                 first, second = [await self._ask(self._probe, way) for _ in range(2)]
             except ValueError as e:
-                said.append(f"{' and '.join(way)}: {e}")
+                reasons.append(f"{' and '.join(way)}: {e}")
                 continue
             if max(abs(a - b) for a, b in zip(first, second, strict=True)) > _SAME:
                 raise EngineError(
@@ -61,7 +61,7 @@ class EndpointBackend:
         raise EngineError(
             f"engine.base_url = {self._engine.base_url!r}: does not tell the log-probabilities of "
             f"a given prompt's tokens "
-            f"({'; '.join(said)}); use a vLLM server, or engine.kind torch or vllm"
+            f"({'; '.join(reasons)}); use a vLLM server, or engine.kind torch or vllm"
         )
 
     async def check_health(self) -> None:
@@ -80,9 +80,9 @@ class EndpointBackend:
     async def _task(self, task: Task) -> Logprobs | str:
         assert self._way is not None
         asked = [self._ask((*task.context, *answer), self._way) for answer in task.answers]
-        told = await asyncio.gather(*asked, return_exceptions=True)
+        results = await asyncio.gather(*asked, return_exceptions=True)
         values: Logprobs = []
-        for one in told:
+        for one in results:
             if isinstance(one, ValueError):
                 return f"engine: {one}"
             if isinstance(one, BaseException):
@@ -132,14 +132,14 @@ def read_prompt_logprobs(data: dict[str, Any], ids: Ids) -> list[float]:
         ValueError: they are not all there; the message says what is.
     """
     choice = (data.get("choices") or [{}])[0]
-    told = choice.get("prompt_logprobs")
-    if told is None:
-        told = (choice.get("logprobs") or {}).get("token_logprobs")
-        values = told[: len(ids)] if isinstance(told, list) else None
+    entries = choice.get("prompt_logprobs")
+    if entries is None:
+        entries = (choice.get("logprobs") or {}).get("token_logprobs")
+        values = entries[: len(ids)] if isinstance(entries, list) else None
     else:
         values = (
-            [_entry(entry, token) for entry, token in zip(told, ids, strict=False)]
-            if isinstance(told, list)
+            [_entry(entry, token) for entry, token in zip(entries, ids, strict=False)]
+            if isinstance(entries, list)
             else None
         )
     if values is None:
@@ -148,9 +148,9 @@ def read_prompt_logprobs(data: dict[str, Any], ids: Ids) -> list[float]:
         raise ValueError(
             f"{len(values)} log-probabilities for a prompt of {len(ids)}: those of generated tokens only"
         )
-    if len(told) > len(ids) + 1:  # one more is the generated token's
+    if len(entries) > len(ids) + 1:  # one more is the generated token's
         raise ValueError(
-            f"{len(told)} log-probabilities for a prompt of {len(ids)}: the server adds tokens to it"
+            f"{len(entries)} log-probabilities for a prompt of {len(ids)}: the server adds tokens to it"
         )
     if not all(isinstance(v, int | float) and math.isfinite(v) and v <= 0 for v in values[1:]):
         raise ValueError("a log-probability is missing or none")
@@ -159,5 +159,5 @@ def read_prompt_logprobs(data: dict[str, Any], ids: Ids) -> list[float]:
 
 def _entry(entry: Any, token: int) -> Any:
     """The token's own value among a position's."""
-    own = entry.get(str(token)) if isinstance(entry, dict) else None
-    return own.get("logprob") if isinstance(own, dict) else own
+    token_entry = entry.get(str(token)) if isinstance(entry, dict) else None
+    return token_entry.get("logprob") if isinstance(token_entry, dict) else token_entry

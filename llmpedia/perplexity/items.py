@@ -58,21 +58,21 @@ def open_source(settings: ItemsSection) -> Source:
         InputError: nothing to read.
     """
     where = settings.source
-    found = find_files("items.source", where, lambda path: bool(_kind(path)), "a JSONL or Parquet file")
-    if not found.paths or not all(map(_kind, found.paths)):
+    files = find_files("items.source", where, lambda path: bool(_kind(path)), "a JSONL or Parquet file")
+    if not files.paths or not all(map(_kind, files.paths)):
         raise InputError(
             f"items.source = {where!r}: no JSONL or Parquet there; give a file named .jsonl, "
             f".jsonl.gz, .parquet, ..."
         )
     whole = hashlib.sha256()
     try:
-        for file in found.paths:
-            with found.filesystem.open_input_stream(file, compression=None) as stream:
+        for file in files.paths:
+            with files.filesystem.open_input_stream(file, compression=None) as stream:
                 while block := stream.read(_BLOCK):
                     whole.update(block)
     except OSError as e:
         raise InputError(f"items.source = {where!r}: cannot be read ({reason(e)})") from e
-    return Source(found.filesystem, found.paths, whole.hexdigest())
+    return Source(files.filesystem, files.paths, whole.hexdigest())
 
 
 def read_items(source: Source, settings: ItemsSection) -> Iterator[Item]:

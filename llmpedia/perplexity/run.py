@@ -119,8 +119,8 @@ class _Scoring:
                 raise InputError(f"{self._run.uri}: {changed}; give another --run")
 
     def _plan(self, wave: int, items: Iterator[Item]) -> ItemPlan | None:
-        found = tuple(itertools.islice(items, self._config.waves.size))
-        return ItemPlan(wave, found) if found else None
+        batch = tuple(itertools.islice(items, self._config.waves.size))
+        return ItemPlan(wave, batch) if batch else None
 
     def _work(self, plan: ItemPlan) -> Work:
         return Work(ScoreWorker, (self._config.model_dump_json(), self._run.uri), PPL_ITEMS)
@@ -161,7 +161,7 @@ def score_tables(items: tuple[Item, ...], visits: list[Row], per_token: bool) ->
     for item in items:
         visit = next(scored) if item.error is None else {"error": item.error}
         numbers = {name: visit.get(name) for name in ("ppl", "best_ppl", "worst_ppl", "error")}
-        told = visit.get("answers") or [{"error": visit["error"]}] * len(item.answers)
+        scores = visit.get("answers") or [{"error": visit["error"]}] * len(item.answers)
         row = {
             "item": item.number,
             "item_id": item.item_id,
@@ -169,7 +169,7 @@ def score_tables(items: tuple[Item, ...], visits: list[Row], per_token: bool) ->
             "answers": len(item.answers),
         }
         questions.append({**row, **numbers})
-        for n, (text, score) in enumerate(zip(item.answers, told, strict=True)):
+        for n, (text, score) in enumerate(zip(item.answers, scores, strict=True)):
             values = {
                 name: score.get(name)
                 for name in PPL_ANSWERS.names

@@ -125,8 +125,8 @@ class PerplexityScorer:
             asked, await self._backend.logprobs(tasks) if tasks else [], strict=True
         ):
             for place, n in enumerate(places):
-                told = values if isinstance(values, str) else values[place]
-                scores[i][n] = self._scored(questions[i].answers[n], encoded[i], n, told)
+                logprobs = values if isinstance(values, str) else values[place]
+                scores[i][n] = self._scored(questions[i].answers[n], encoded[i], n, logprobs)
         return [score_question([s for s in row if s is not None]) for row in scores]
 
     def _first(self, question: Question, encoded: Encoded, n: int) -> AnswerScore | None:
@@ -144,23 +144,23 @@ class PerplexityScorer:
         if (
             size + len(answer.ids) >= self._longest
         ):  # vLLM needs room for a token that it generates; all backends skip alike
-            told = (
+            message = (
                 f"{size} tokens and {len(answer.ids)} of the answer fill engine.context_tokens "
                 f"= {self._longest}"
             )
-            return AnswerScore(size, len(answer.ids), error=ErrorKind.OVERLENGTH.message(told))
+            return AnswerScore(size, len(answer.ids), error=ErrorKind.OVERLENGTH.message(message))
         known = self._remembered.get(self._key(encoded.context, answer.ids))
         return self._scored(question.answers[n], encoded, n, list(known)) if known is not None else None
 
-    def _scored(self, text: str, encoded: Encoded, n: int, told: list[float] | str) -> AnswerScore:
+    def _scored(self, text: str, encoded: Encoded, n: int, logprobs: list[float] | str) -> AnswerScore:
         answer = encoded.answers[n]
         size = len(encoded.context)
         key = self._key(encoded.context, answer.ids)
-        if isinstance(told, str):
-            return AnswerScore(size, len(answer.ids), key=key, error=told)
-        score = score_answer(text, size, answer.merged, told, key)
+        if isinstance(logprobs, str):
+            return AnswerScore(size, len(answer.ids), key=key, error=logprobs)
+        score = score_answer(text, size, answer.merged, logprobs, key)
         if score.error is None:
-            self._remembered.put(key, tuple(told))
+            self._remembered.put(key, tuple(logprobs))
         return score
 
     def _key(self, context: Ids, answer: Ids) -> str:
@@ -181,9 +181,10 @@ def _tokenizer(config: PerplexityConfig) -> Any:
         return AutoTokenizer.from_pretrained(resolve_model(name))
     except (OSError, ValueError) as e:
         setting = "prompt.tokenizer" if config.prompt.tokenizer else "engine.model"
-        said = " ".join(str(e).split())[:200]
+        message = " ".join(str(e).split())[:200]
         raise EngineError(
-            f"{setting} = {name!r}: its tokenizer cannot be loaded ({said}); give a folder or a cached name"
+            f"{setting} = {name!r}: its tokenizer cannot be loaded ({message}); give a folder or a "
+            f"cached name"
         ) from e
 
 
@@ -203,7 +204,7 @@ def _torch(config: PerplexityConfig, head: Ids) -> TorchBackend:
         model = AutoModelForCausalLM.from_pretrained(resolve_model(engine.model), dtype=dtype)
         return TorchBackend(model.to(device), head, config.scorer.batch_tokens, config.scorer.share_prefix)
     except (AttributeError, OSError, ValueError, RuntimeError) as e:
-        said = " ".join(str(e).split())[:300]
+        message = " ".join(str(e).split())[:300]
         raise EngineError(
-            f"engine.model = {engine.model!r}: cannot be loaded as {engine.dtype} on {device} ({said})"
+            f"engine.model = {engine.model!r}: cannot be loaded as {engine.dtype} on {device} ({message})"
         ) from e

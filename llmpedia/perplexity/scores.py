@@ -79,17 +79,17 @@ def score_answer(
     answer: str, context_tokens: int, merged: bool, logprobs: Sequence[float], key: str
 ) -> AnswerScore:
     """The account's numbers from its tokens' log-probabilities; what cannot be one is an error."""
-    told = {"context_tokens": context_tokens, "tokens": len(logprobs), "boundary_merge": merged, "key": key}
+    counts = {"context_tokens": context_tokens, "tokens": len(logprobs), "boundary_merge": merged, "key": key}
     size = len(answer.encode())
     if not all(_LOWEST < p <= _ROUNDING for p in logprobs):
         error = ErrorKind.SCORER.message(
             "a log-probability is above 0, not finite or below any that a model gives"
         )
-        return AnswerScore(**told, bytes=size, error=error)  # type: ignore[arg-type]
+        return AnswerScore(**counts, bytes=size, error=error)  # type: ignore[arg-type]
     total = -math.fsum(logprobs)
     nll = total / len(logprobs)
     return AnswerScore(
-        **told,  # type: ignore[arg-type]
+        **counts,  # type: ignore[arg-type]
         bytes=size,
         total_nll=total,
         nll=nll,

@@ -130,9 +130,9 @@ class Encoder:
         try:
             contexts = [self._ids(self.context_text(q)) for q in ("a", "When?", "1")]
         except TemplateError as e:  # no system turn, or an option that is missing
-            said = " ".join(str(e).split())[:200]
+            message = " ".join(str(e).split())[:200]
             raise ConfigError(
-                f"prompt.name = {self._settings.name!r}: the model's chat template refuses it ({said}); "
+                f"prompt.name = {self._settings.name!r}: the model's chat template refuses it ({message}); "
                 "set prompt.name to null, prompt.chat to false, or prompt.options to what it needs"
             ) from e
         size = 0

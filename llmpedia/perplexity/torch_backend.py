@@ -84,7 +84,7 @@ class TorchBackend:
     def _compute(self, tasks: Sequence[Task], shared: bool) -> list[Logprobs]:
         import torch
 
-        found: list[Logprobs] = [[[] for _ in task.answers] for task in tasks]
+        logprobs: list[Logprobs] = [[[] for _ in task.answers] for task in tasks]
         trees = [n for n, t in enumerate(tasks) if shared and self._fits(t)]
         plain = sorted(set(range(len(tasks))) - set(trees))
         with torch.inference_mode():
@@ -94,12 +94,12 @@ class TorchBackend:
                 for batch in _batches(
                     [row for n in some for row in self._grown(n, tasks[n], head)], self._batch_tokens
                 ):
-                    self._trees(batch, head, found)
+                    self._trees(batch, head, logprobs)
             for batch in self._apart(
                 [_row(n, tasks[n], 0, (a,)) for n in plain for a in range(len(tasks[n].answers))]
             ):
-                self._plain(batch, found)
-        return found
+                self._plain(batch, logprobs)
+        return logprobs
 
     def _begins(self, task: Task) -> bool:
         cached = self._cache is not None
@@ -131,25 +131,25 @@ class TorchBackend:
             [row for row in rows if limit is None or len(row.ids) <= limit], self._batch_tokens
         )
 
-    def _trees(self, rows: list[_Row], head: int, found: list[Logprobs]) -> None:
+    def _trees(self, rows: list[_Row], head: int, logprobs: list[Logprobs]) -> None:
         """One forward pass of rows that hold all answers of a task."""
         cache = self._expanded(len(rows)) if head else None
         mask = _mask(self._padded([row.segments for row in rows], -1), head)
         positions = self._padded([row.positions for row in rows], 0)
         self._read(
             rows,
-            found,
+            logprobs,
             position_ids=positions,
             attention_mask=mask,
             past_key_values=cache,
             use_cache=cache is not None,
         )
 
-    def _plain(self, rows: list[_Row], found: list[Logprobs]) -> None:
+    def _plain(self, rows: list[_Row], logprobs: list[Logprobs]) -> None:
         """One forward pass of the model as it is; what pads a row comes after it, where no causal
         model looks.
         """
-        self._read(rows, found, use_cache=False)
+        self._read(rows, logprobs, use_cache=False)
 
     def _padded(self, rows: list[Ids], value: int) -> Any:
         import torch
@@ -157,7 +157,7 @@ class TorchBackend:
         length = max(map(len, rows))
         return torch.tensor([row + (value,) * (length - len(row)) for row in rows], device=self._device)
 
-    def _read(self, rows: list[_Row], found: list[Logprobs], **inputs: Any) -> None:
+    def _read(self, rows: list[_Row], logprobs: list[Logprobs], **inputs: Any) -> None:
         """Run the model and take the values that are asked out of its logits."""
         import torch
 
@@ -170,7 +170,7 @@ class TorchBackend:
             values += scores.gather(1, token[i : i + _LOGIT_ROWS, None]).squeeze(1).tolist()
         of = [(row.task, answer) for row in rows for _, _, answer in row.asked]
         for (task, answer), value in zip(of, values, strict=True):
-            found[task][answer].append(value)
+            logprobs[task][answer].append(value)
 
     def _logits(self, which: Any, at: Any, inputs: dict[str, Any]) -> Any:
         """[asked, vocabulary]. The model's last matrix sees the asked places alone; what it does
@@ -256,9 +256,9 @@ def _stretched_at(config: Any) -> int | None:
     stretched = [r for r in kinds if r.get("rope_type", r.get("type")) in ("longrope", "dynamic")]
     if not stretched:
         return None
-    told = [r.get("original_max_position_embeddings") for r in stretched]
-    told.append(getattr(text, "original_max_position_embeddings", None))
-    return min((n for n in told if isinstance(n, int)), default=int(text.max_position_embeddings))
+    original_lengths = [r.get("original_max_position_embeddings") for r in stretched]
+    original_lengths.append(getattr(text, "original_max_position_embeddings", None))
+    return min((n for n in original_lengths if isinstance(n, int)), default=int(text.max_position_embeddings))
 
 
 def _row(number: int, task: Task, head: int, answers: Sequence[int]) -> _Row:

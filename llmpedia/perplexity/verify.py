@@ -36,16 +36,19 @@ def _wave(manifest: Manifest, questions: list[Row], answers: list[Row], items: i
         n = question["item"]
         report.need(n == items, f"{at}: item {n} where {items} is next")
         items = n + 1
-        own = of.pop(n, [])
-        whole = [a["position"] for a in own] == list(range(question["answers"]))
+        answer_rows = of.pop(n, [])
+        whole = [a["position"] for a in answer_rows] == list(range(question["answers"]))
         report.need(
-            whole, f"{at}: item {n} has answers {[a['position'] for a in own]}, not {question['answers']}"
+            whole,
+            f"{at}: item {n} has answers {[a['position'] for a in answer_rows]}, not {question['answers']}",
         )
-        for answer in own:
+        for answer in answer_rows:
             report.need(
                 _answer(answer), f"{at}: item {n}, answer {answer['position']}: its numbers do not agree"
             )
-        report.need(_question(question, own), f"{at}: item {n}: its numbers are not those of its answers")
+        report.need(
+            _question(question, answer_rows), f"{at}: item {n}: its numbers are not those of its answers"
+        )
     report.need(not of, f"{at}: answers of items {sorted(of)[:3]}, which are not there")
     totals = manifest.facts["totals"]["ppl_questions"]
     report.need(totals == items, f"{at}: the manifest counts {totals} items, {items} are there")
@@ -58,9 +61,10 @@ def _answer(row: Row) -> bool:
         return row["nll"] is None and row["ppl"] is None
     if row["nll"] is None or not row["tokens"]:
         return False
-    told = row["logprobs"]
-    summed = told is None or (
-        len(told) == row["tokens"] and math.isclose(-math.fsum(told), row["total_nll"], rel_tol=_CLOSE)
+    logprobs = row["logprobs"]
+    summed = logprobs is None or (
+        len(logprobs) == row["tokens"]
+        and math.isclose(-math.fsum(logprobs), row["total_nll"], rel_tol=_CLOSE)
     )
     mean = math.isclose(row["nll"] * row["tokens"], row["total_nll"], rel_tol=_CLOSE, abs_tol=_CLOSE)
     bits = row["bits_per_byte"] * row["bytes"] * math.log(2)

@@ -77,5 +77,5 @@ class VllmBackend:
         except EngineDeadError:
             os._exit(1)
         assert final is not None
-        told = final.prompt_logprobs[len(context) :]
-        return [float(entry[token].logprob) for entry, token in zip(told, answer, strict=True)]
+        entries = final.prompt_logprobs[len(context) :]
+        return [float(entry[token].logprob) for entry, token in zip(entries, answer, strict=True)]

@@ -46,10 +46,10 @@ class ScoreWorker:
         items = batch.to_pylist()
         try:
             async with self._gate:
-                told = await self._scores(items)
+                scores = await self._scores(items)
             rows = [
                 {"subject_id": i["subject_id"], "visit": json.dumps(t), "fatal": None}
-                for i, t in zip(items, told, strict=True)
+                for i, t in zip(items, scores, strict=True)
             ]
         except EngineError as e:
             rows = [failed_row(item["subject_id"], e) for item in items]
@@ -95,16 +95,16 @@ class ScoreWorker:
         raw = json.dumps([{"question": i["question"], "answers": i["answers"]} for i in items])
         limit = self._config.engine.request_timeout_s
         try:
-            told: Any = json.loads(await asyncio.wait_for(answer_of(self._handle.score.remote(raw)), limit))
+            answer: Any = json.loads(await asyncio.wait_for(answer_of(self._handle.score.remote(raw)), limit))
         except TimeoutError as e:  # says nothing of the items: they may be many, or the scorer slow
             raise EngineError(
                 f"engine.request_timeout_s = {limit}: {len(items)} items are not scored within it; "
                 f"raise it, or lower "
                 "waves.rows_per_batch (for another --run)"
             ) from e
-        if isinstance(told, dict):
-            raise EngineError(told["fatal"])
-        return list(told)
+        if isinstance(answer, dict):
+            raise EngineError(answer["fatal"])
+        return list(answer)
 
     async def _alive(self) -> bool:
         """Whether a scorer scores anything at all; tells a unit that always fails from an outage."""

@@ -64,9 +64,9 @@ class Answers:
             for at in range(int(np.searchsorted(self._sorted, head)), len(self._rows)):
                 if self._sorted[at] != head:
                     return None
-                found = self._completion(int(self._rows[at]), key)
-                if found is not None:
-                    return found
+                completion = self._completion(int(self._rows[at]), key)
+                if completion is not None:
+                    return completion
         return None
 
     def _heads(self, runs: Sequence[str]) -> Iterator[npt.NDArray[np.uint64]]:

@@ -142,10 +142,10 @@ class Folder:
         empty if there is no folder.
         """
         selector = pafs.FileSelector(self.path(name), recursive=recursive, allow_not_found=True)
-        found = self._fs.get_file_info(selector)
+        infos = self._fs.get_file_info(selector)
         cut = len(self._root) + 1
         return sorted(
-            i.path[cut:] for i in found if i.type == pafs.FileType.File and not i.base_name.startswith(".")
+            i.path[cut:] for i in infos if i.type == pafs.FileType.File and not i.base_name.startswith(".")
         )
 
     def remove(self, name: str) -> None:

@@ -60,8 +60,8 @@ def find_files(setting: str, where: str, wanted: Callable[[str], bool], what: st
         fs, path = open_place(where)
         info = fs.get_file_info(path)
         if info.type == pafs.FileType.Directory:
-            found = fs.get_file_info(pafs.FileSelector(path, recursive=True))
-            paths = sorted(f.path for f in found if f.type == pafs.FileType.File and wanted(f.path))
+            infos = fs.get_file_info(pafs.FileSelector(path, recursive=True))
+            paths = sorted(f.path for f in infos if f.type == pafs.FileType.File and wanted(f.path))
             return Files(fs, path, tuple(paths))
     except (OSError, ValueError) as e:
         raise InputError(f"{setting} = {where!r}: cannot be read ({reason(e)})") from e

@@ -98,11 +98,11 @@ def read_wave(folder: Folder, wave: int) -> dict[str, Record]:
     Raises:
         InputError: a piece is torn.
     """
-    found: dict[str, Record] = {}
+    records: dict[str, Record] = {}
     for record in _records(folder, wave):
         if "completion" in record:
-            found.setdefault(record["key"], record)
-    return found
+            records.setdefault(record["key"], record)
+    return records
 
 
 def reused_keys(folder: Folder, wave: int) -> set[str]:

@@ -92,7 +92,7 @@ class Manifest:
                     f"{path}: format {data['format']}, this version reads {FORMAT}; use the "
                     f"version that wrote it"
                 )
-            made = cls(
+            manifest = cls(
                 data["wave"],
                 data["previous"],
                 data["facts"],
@@ -103,12 +103,12 @@ class Manifest:
             raise InputError(
                 f"{path}: manifest is not readable ({type(e).__name__}: {e}); restore it from a copy"
             ) from e
-        if made.digest() != made.sha256:
+        if manifest.digest() != manifest.sha256:
             raise InputError(
                 f"{path}: manifest has a wrong checksum; it was altered after it was written; "
                 f"restore it from a copy"
             )
-        return made
+        return manifest
 
 
 class RunFolder:

@@ -145,12 +145,12 @@ def languages_of(text: str) -> tuple[str, ...]:
 
 def figures(text: str, languages: tuple[str, ...]) -> Figures:
     """The numbers and dates of a text, as any of the languages reads it."""
-    found = [_read(text, language) for language in languages]
+    readings = [_read(text, language) for language in languages]
     sets: dict[str, Any] = {
-        name: frozenset().union(*(getattr(f, name) for f in found))
+        name: frozenset().union(*(getattr(f, name) for f in readings))
         for name in ("numbers", "dates", "ordinals", "decades", "centuries")
     }
-    return Figures(**sets, words=min((f.words for f in found), key=len))
+    return Figures(**sets, words=min((f.words for f in readings), key=len))
 
 
 def without_accents(text: str) -> str:
@@ -194,15 +194,15 @@ class _Left:
 
     def take(self, pattern: re.Pattern[str], read: Callable[[re.Match[str]], Collection[T]]) -> list[T]:
         """What the matches tell; those that tell nothing stay in the text."""
-        told: list[T] = []
+        values: list[T] = []
 
         def _taken(match: re.Match[str]) -> str:
-            found = read(match)
-            told.extend(found)
-            return " \x1f " if found else match.group()
+            value = read(match)
+            values.extend(value)
+            return " \x1f " if value else match.group()
 
         self.text = pattern.sub(_taken, self.text)
-        return told
+        return values
 
 
 def _in_digits(text: str, language: str) -> str:
@@ -228,15 +228,15 @@ def _roman(letters: str) -> int:
 
 def _dates(match: re.Match[str]) -> set[Date]:
     """The dates that a match may mean; none where it cannot be one."""
-    told = match.groupdict()
-    year = int(told["y"] or 0)
-    day = int(told.get("d") or 0)
-    if "first" in told:
-        a = int(told["first"])
-        b = int(told["second"])
+    groups = match.groupdict()
+    year = int(groups["y"] or 0)
+    day = int(groups.get("d") or 0)
+    if "first" in groups:
+        a = int(groups["first"])
+        b = int(groups["second"])
         pairs = {(a, b), (b, a)}
     else:
-        pairs = {(int(told["n"]) if "n" in told else _MONTHS[told["m"].lower()], day)}
+        pairs = {(int(groups["n"]) if "n" in groups else _MONTHS[groups["m"].lower()], day)}
     return {Date(year, month, day) for month, day in pairs if 1 <= month <= 12 and day <= 31}
 
 
@@ -255,7 +255,7 @@ def _numbers(match: re.Match[str]) -> set[Decimal]:
     scale = match["scale"]
     size = next(s for names, s in _SCALE_OF.items() if names.fullmatch(scale)) if scale else 1
     plain = re.sub(rf"(?<=\d){_GROUP}(?=\d{{3}}(?!\d))", "", digits).replace(",", ".")
-    found = {Decimal(plain)}
+    numbers = {Decimal(plain)}
     if re.fullmatch(r"[1-9]\d{0,2}\.\d{3}", digits):  # 1.200 is more than a thousand on the continent
-        found.add(Decimal(digits.replace(".", "")))
-    return {(-n if match["sign"] else n) * size for n in found}
+        numbers.add(Decimal(digits.replace(".", "")))
+    return {(-n if match["sign"] else n) * size for n in numbers}

@@ -57,8 +57,8 @@ class Address:
 
         if self.is_ip or "." not in self.host:
             return f"{self.host}:{self.port}"
-        found = get_fld(f"http://{self.host}/", fail_silently=True, search_private=True)
-        return str(found) if found else ".".join(self.host.split(".")[-2:])
+        domain = get_fld(f"http://{self.host}/", fail_silently=True, search_private=True)
+        return str(domain) if domain else ".".join(self.host.split(".")[-2:])
 
     def join(self, location: str) -> "Address | str":
         """Where a redirect to ``location`` leads; see :func:`parse`."""

@@ -142,9 +142,9 @@ def serve(memory: int, cpu_s: float, load: Callable[[], None], answer: Callable[
     answers.flush()
     while (message := _message(sys.stdin.buffer)) is not None:
         signal.setitimer(signal.ITIMER_PROF, cpu_s)  # the parent may be gone
-        said = pickle.dumps(answer(message))
+        reply = pickle.dumps(answer(message))
         signal.setitimer(signal.ITIMER_PROF, 0)
-        answers.write(len(said).to_bytes(HEADER, "big") + said)
+        answers.write(len(reply).to_bytes(HEADER, "big") + reply)
         answers.flush()
 
 

@@ -73,17 +73,19 @@ class Policy:
     def permits(self, ip: str) -> bool:
         """Whether a connection to an IP address may be made."""
         try:
-            found = ipaddress.ip_address(ip)
+            address = ipaddress.ip_address(ip)
         except ValueError:
             return False
-        return self._listed(ip) or is_public(found)
+        return self._listed(ip) or is_public(address)
 
     def _listed(self, ip: str) -> bool:
         try:
-            found = ipaddress.ip_address(ip)
+            address = ipaddress.ip_address(ip)
         except ValueError:
             return False
-        return any(found in network for network in self.allowed_networks if network.version == found.version)
+        return any(
+            address in network for network in self.allowed_networks if network.version == address.version
+        )
 
 
 def is_public(ip: IP) -> bool:
@@ -115,8 +117,8 @@ class Resolver:
             socket.gaierror: it has none, or the lookup failed.
         """
         run = asyncio.get_running_loop().run_in_executor
-        found = await run(self._threads, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
-        return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+        infos = await run(self._threads, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        return list(dict.fromkeys(str(entry[4][0]) for entry in infos))
 
     def close(self) -> None:
         """Let the threads go; a stalled lookup ends by itself."""

@@ -126,11 +126,13 @@ class HttpSearch:
         """See :class:`Search`."""
         call = self._api.call(query, most, self._key)
         status, raw = await self._endpoint.fetch(call.method, call.path, **call.what)
-        said = " ".join(raw[:2000].decode(errors="replace").split())[:200]
-        if status in _REFUSED or (status >= 400 and _REFUSED_WORDS.search(said)):
-            raise EngineError(f"search engine {self.name} refuses: HTTP {status}: {said}; {self._api.hint}")
+        message = " ".join(raw[:2000].decode(errors="replace").split())[:200]
+        if status in _REFUSED or (status >= 400 and _REFUSED_WORDS.search(message)):
+            raise EngineError(
+                f"search engine {self.name} refuses: HTTP {status}: {message}; {self._api.hint}"
+            )
         if status != 200:
-            raise TransientError(f"search engine {self.name}: HTTP {status}: {said}")
+            raise TransientError(f"search engine {self.name}: HTTP {status}: {message}")
         return self._hits(raw)[:most]
 
     def _hits(self, raw: bytes) -> list[Hit]:
@@ -177,16 +179,16 @@ class DuckDuckGo:
         engine = self._engine(timeout=int(self._timeout_s))
         engine.search_url = self._url
         try:
-            found = engine.search(query)
+            results = engine.search(query)
         except DDGSException as e:
             raise TransientError(f"search engine {self.name}: {' '.join(str(e).split())[:200]}") from e
         except Exception as e:  # lxml raises classes of its own for a page it cannot parse
             raise TransientError(
                 f"search engine {self.name}: unreadable answer ({type(e).__name__}: {e})"
             ) from e
-        if found is None:  # the engine's word for any status but 200
+        if results is None:  # the engine's word for any status but 200
             raise TransientError(f"search engine {self.name} turns us away", rate_limited=True)
-        return list(_read_hits([vars(r) for r in found], ("href", "title", "body")))[:most]
+        return list(_read_hits([vars(r) for r in results], ("href", "title", "body")))[:most]
 
     async def close(self) -> None:
         """Nothing is kept open."""
@@ -226,11 +228,11 @@ def _searxng(query: str, most: int, key: str) -> _Call:
 
 def _searxng_results(data: dict[str, Any]) -> Any:
     """Nothing found says nothing while an engine behind it has failed."""
-    found = data["results"]
+    results = data["results"]
     silent = data.get("unresponsive_engines")
-    if not found and silent:
+    if not results and silent:
         raise ValueError(f"no answer from {silent}"[:200])
-    return found
+    return results
 
 
 def _rehearsal(query: str, most: int, key: str) -> _Call:

@@ -45,16 +45,16 @@ def hops_part(tables: Mapping[str, Rows], missing: Rows) -> Part:
     spread = hop_intervals(tables["summaries"])
     figures = hop_figures(spread)
     shown = {TABLE: tables.get(TABLE, []), _SPREAD: spread}
-    own = [row for row in missing if row["table"] == TABLE]
+    missing_rows = [row for row in missing if row["table"] == TABLE]
     if not spread:
-        own.append(
+        missing_rows.append(
             {
                 "table": _SPREAD,
                 "what": "table, figures",
                 "reason": "no audit has a sample by hop, nor a random one",
             }
         )
-    return Part(shown, own, _TITLES, figures, {TABLE: list(figures)}, "Hops")
+    return Part(shown, missing_rows, _TITLES, figures, {TABLE: list(figures)}, "Hops")
 
 
 def hop_intervals(summaries: Rows) -> Rows:
@@ -75,13 +75,13 @@ def hop_intervals(summaries: Rows) -> Rows:
 
 
 def _interval_row(row: Row) -> Row:
-    made = {k: row[k] for k in ("run", "audit", "sample", "hop", "tier", "articles", "found")}
-    made |= {f"coverage_{to}": percent(row[of]) for to, of in _bounds("coverage").items() if to != "sd"}
+    interval = {k: row[k] for k in ("run", "audit", "sample", "hop", "tier", "articles", "found")}
+    interval |= {f"coverage_{to}": percent(row[of]) for to, of in _bounds("coverage").items() if to != "sd"}
     for name in SHARES:
-        made |= {f"{name}_{to}": percent(row[of]) for to, of in _bounds(name).items()} | {
+        interval |= {f"{name}_{to}": percent(row[of]) for to, of in _bounds(name).items()} | {
             f"{name}_n": row[f"{name}_n"]
         }
-    return made
+    return interval
 
 
 def _bounds(name: str) -> dict[str, str]:

@@ -92,8 +92,8 @@ def audit_report(
         entities=corpora.by_topic,
         reviews=reviews,
     )
-    made = audit_tables(findings)
-    return {**tables, "similarity": similar, **made.tables}, made.missing
+    paper_tables = audit_tables(findings)
+    return {**tables, "similarity": similar, **paper_tables.tables}, paper_tables.missing
 
 
 @dataclass

@@ -64,7 +64,7 @@ class AuditTables:
 def audit_tables(findings: Findings) -> AuditTables:
     """All tables that the findings allow."""
     missing: Rows = []
-    made = {
+    tables = {
         "table_02_ablation": _ablation(findings, missing, "table_02_ablation", findings.operating_reasoning),
         "table_04_topics": _topics(findings, missing),
         "table_05_models": _models(findings, missing),
@@ -74,7 +74,7 @@ def audit_tables(findings: Findings) -> AuditTables:
         "table_11_agreement": _agreement(findings, missing),
         "table_20_personas": _personas(findings, missing),
     }
-    return AuditTables({name: rows for name, rows in made.items() if rows}, missing)
+    return AuditTables({name: rows for name, rows in tables.items() if rows}, missing)
 
 
 def percent(share: float | None) -> float | None:
@@ -210,10 +210,10 @@ def _models(findings: Findings, missing: Rows) -> Rows:
     """
     table = "table_05_models"
     samples = {"shared": "titles", "independent": "random"}
-    found = {
+    cells = {
         name: _by_model(findings, sample, "wikipedia", missing, table) for name, sample in samples.items()
     }
-    models = sorted({model for rows in found.values() for model in rows})
+    models = sorted({model for rows in cells.values() for model in rows})
     if len(models) < 2:
         return _miss(missing, table, "table", f"{len(models)} models have audits; a comparison needs two")
     lines: Rows = []
@@ -221,7 +221,7 @@ def _models(findings: Findings, missing: Rows) -> Rows:
     for name in ("mean_links", "mean_sections", "mean_words"):
         lines += _line("corpus", name, {m: corpora.get(m, {}).get(name) for m in models}, missing, table)
     lines += _overlap(findings, models, missing, table)
-    for part, rows in found.items():
+    for part, rows in cells.items():
         for shown, name in {"wiki_pct": "coverage", **_SHARES}.items():
             lines += _line(
                 part,
@@ -318,13 +318,13 @@ def _hops(findings: Findings, missing: Rows) -> Rows:
 def _trap(findings: Findings, missing: Rows) -> Rows:
     """Table 7: a line a measure, a column a system, over the sample of given titles."""
     table = "table_07_trap"
-    found = {tier: _by_model(findings, "titles", tier, missing, table) for tier in TIERS}
-    systems = sorted({model for rows in found.values() for model in rows})
+    by_tier = {tier: _by_model(findings, "titles", tier, missing, table) for tier in TIERS}
+    systems = sorted({model for rows in by_tier.values() for model in rows})
     if not systems:
         return _miss(missing, table, "table", "no audit has a sample of given titles")
     alike = {row["model"]: row for row in findings.similarities}
     lines: Rows = []
-    for tier, rows in found.items():
+    for tier, rows in by_tier.items():
         for shown, name in _SHARES.items():
             lines += _line(
                 tier,
@@ -350,7 +350,7 @@ def _trap(findings: Findings, missing: Rows) -> Rows:
         )
     semantic = {s: _rounded(alike.get(s, {}).get("semantic_cosine")) for s in systems}
     lines += _line("similarity", "semantic_cosine", semantic, missing, table)
-    any_tier = {**found["web"], **found["wikipedia"]}
+    any_tier = {**by_tier["web"], **by_tier["wikipedia"]}
     for name in ("words_mean", "words_median"):
         lines += _line("words", name, {s: round(any_tier[s][name]) for s in systems}, missing, table)
     return lines

@@ -53,14 +53,14 @@ def run_names(uris: Sequence[str]) -> list[str]:
     def name(mine: Sequence[str], deep: int) -> str:
         return "/".join(mine[-deep:])
 
-    found = []
+    names = []
     for mine in parts:
         others = [p for p in parts if p != mine]
         deep = next(
             (d for d in range(1, longest) if all(name(p, d) != name(mine, d) for p in others)), longest
         )
-        found.append(name(mine, deep))
-    return found
+        names.append(name(mine, deep))
+    return names
 
 
 def _run_of(audit: RunFolder) -> str:
@@ -73,11 +73,11 @@ def audits_of(systems: Sequence[System], sample: str, table: str, missing: Rows)
     """System -> its audit that has the sample; a system with several such audits has none, which is
     told in ``missing``.
     """
-    found = {}
+    audits = {}
     for system in systems:
         fitting = [audit for audit in system.audits if _has(audit, sample)]
         if len(fitting) == 1:
-            found[system.name] = fitting[0]
+            audits[system.name] = fitting[0]
         elif fitting:
             named = ", ".join(audit.uri.rpartition("/")[2] for audit in fitting)
             reason = f"its audits {named} all have {SAMPLES[sample]}, and which one is meant cannot be told"
@@ -90,7 +90,7 @@ def audits_of(systems: Sequence[System], sample: str, table: str, missing: Rows)
                     "command": command,
                 }
             )
-    return found
+    return audits
 
 
 def _has(audit: RunFolder, sample: str) -> bool:
@@ -135,15 +135,17 @@ def likeness(
         if any(pairs.values())
         else []
     )
-    found = {}
+    by_name = {}
     start = 0
     for name, some in pairs.items():
-        found[name] = rows[start : start + len(some)]
+        by_name[name] = rows[start : start + len(some)]
         start += len(some)
-    made = [
-        similarity_summary(own, {"model": name, "sample": sample}, SEED) for name, own in found.items() if own
+    summaries = [
+        similarity_summary(own, {"model": name, "sample": sample}, SEED)
+        for name, own in by_name.items()
+        if own
     ]
-    return made, found
+    return summaries, by_name
 
 
 def _pairs(audit: RunFolder, sample: str, keys: AbstractSet[str] | None) -> list[tuple[str, str]]:

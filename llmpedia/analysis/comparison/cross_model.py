@@ -176,8 +176,8 @@ class Overlap:
 
 def drawn(keys: pa.Array, most: int) -> list[str]:
     """At most so many of the keys, in the order of a hash of seed and key."""
-    found: list[str] = keys.to_pylist()
-    return sorted(found, key=lambda key: hashlib.sha256(f"{SEED}\x1fshared\x1f{key}".encode()).digest())[
+    drawn_keys: list[str] = keys.to_pylist()
+    return sorted(drawn_keys, key=lambda key: hashlib.sha256(f"{SEED}\x1fshared\x1f{key}".encode()).digest())[
         :most
     ]
 
@@ -234,9 +234,9 @@ def _entity_overlap(
         return []
     linked = {}
     for system in systems:
-        found = linked_keys(system.run, _ids(subjects[system.name], sample), sample)
-        if any(found):
-            linked[system.name] = found
+        links = linked_keys(system.run, _ids(subjects[system.name], sample), sample)
+        if any(links):
+            linked[system.name] = links
         else:
             reason = "its articles on shared subjects have no links"
             command = "llmpedia import TEXTS --form wikitext, with texts that keep them"
@@ -254,21 +254,21 @@ def _pair(ours: list[frozenset[str]], theirs: list[frozenset[str]]) -> Row:
     }
 
 
-def linked_keys(run: RunFolder, ids: pa.Array, own: list[str]) -> list[frozenset[str]]:
-    """Keys that each subject's article links, its ``own`` key left out; read from its text where no
-    candidates are stored.
+def linked_keys(run: RunFolder, ids: pa.Array, sample: list[str]) -> list[frozenset[str]]:
+    """Keys that each subject's article links, its ``sample`` key left out; read from its text where
+    no candidates are stored.
     """
     place = {n: i for i, n in enumerate(ids.to_pylist())}
-    found: list[set[str]] = [set() for _ in own]
+    links: list[set[str]] = [set() for _ in sample]
     for wave in range(run.last_wave + 1):
         rows = run.read("candidates", [wave], ["parent_id", "key"])
         rows = rows.filter(pc.is_in(rows["parent_id"], value_set=ids))
         for parent, key in zip(rows["parent_id"].to_pylist(), rows["key"].to_pylist(), strict=True):
-            found[place[parent]].add(key)
-    unread = pa.array([n for n, i in place.items() if not found[i]], pa.int64())
+            links[place[parent]].add(key)
+    unread = pa.array([n for n, i in place.items() if not links[i]], pa.int64())
     for subject, text in _texts(run, unread):
-        found[place[subject]].update(canonical_key(link.target) for link in Article(text).links)
-    return [frozenset(keys - {key}) for keys, key in zip(found, own, strict=True)]
+        links[place[subject]].update(canonical_key(link.target) for link in Article(text).links)
+    return [frozenset(keys - {key}) for keys, key in zip(links, sample, strict=True)]
 
 
 def _texts(run: RunFolder, ids: pa.Array) -> list[tuple[int, str]]:
@@ -292,7 +292,7 @@ def _audited(
     """What needs audits: the lower part of table 5, factuality and similarity on shared and on
     independent subjects.
     """
-    found: Rows = []
+    summaries: Rows = []
     for part, sample in _SAMPLES.items():
         chosen = audits_of(systems, sample, TABLE, missing)
         if len(chosen) < 2:
@@ -304,18 +304,23 @@ def _audited(
             missing.append({"table": TABLE, "what": part, "reason": reason, "command": _command(part)})
             continue
         for name, audit in chosen.items():
-            found += summary_of(name, audit, sample, keys)
+            summaries += summary_of(name, audit, sample, keys)
         alike, _ = likeness(chosen, sample, keys, encode)
         tables["wikipedia_similarity"] += [
             {"run": row.pop("model"), "subjects_are": part, **row} for row in alike
         ]
-    made = audit_tables(Findings(found))
-    tables[TABLE] += [row for row in made.tables.get(TABLE, []) if row["part"] in _SAMPLES]
-    tables["shared_independent"] += [_factuality(row) for row in found]
-    there = {part for part, sample in _SAMPLES.items() if any(row["sample"] == sample for row in found)}
-    told = [row for row in made.missing if row["table"] == TABLE and row["what"].partition(":")[0] in there]
+    paper_tables = audit_tables(Findings(summaries))
+    tables[TABLE] += [row for row in paper_tables.tables.get(TABLE, []) if row["part"] in _SAMPLES]
+    tables["shared_independent"] += [_factuality(row) for row in summaries]
+    there = {part for part, sample in _SAMPLES.items() if any(row["sample"] == sample for row in summaries)}
+    missing_rows = [
+        row
+        for row in paper_tables.missing
+        if row["table"] == TABLE and row["what"].partition(":")[0] in there
+    ]
     missing += [
-        {**row, "command": "llmpedia status RUN/audits/NAME, for what the audit has found"} for row in told
+        {**row, "command": "llmpedia status RUN/audits/NAME, for what the audit has found"}
+        for row in missing_rows
     ]
 
 
@@ -325,7 +330,7 @@ def _common(audits: Mapping[str, RunFolder], sample: str) -> frozenset[str]:
 
 def _factuality(row: Row) -> Row:
     part = next(name for name, sample in _SAMPLES.items() if sample == row["sample"])
-    told = {f"{name}_{k}": row[f"{name}_{k}"] for name in SHARES for k in ("sd", "n", "low", "high")}
+    spread = {f"{name}_{k}": row[f"{name}_{k}"] for name in SHARES for k in ("sd", "n", "low", "high")}
     return {
         "run": row["model"],
         "subjects_are": part,
@@ -336,7 +341,7 @@ def _factuality(row: Row) -> Row:
         **{f"{name}_pct": percent(row[name]) for name in SHARES},
         "claims": row["claims"],
         NOT_ADJUDICATED: row[NOT_ADJUDICATED],
-        **told,
+        **spread,
     }
 
 

@@ -46,8 +46,8 @@ def cross_model_figures(tables: Mapping[str, Rows]) -> dict[str, "Figure"]:
         "figure_36_similarity": ("wikipedia_similarity", _similarity),
     }
     with look():
-        made = {name: make(tables[table]) for name, (table, make) in makers.items() if tables.get(table)}
-    return {name: figure for name, figure in made.items() if figure is not None}
+        figures = {name: make(tables[table]) for name, (table, make) in makers.items() if tables.get(table)}
+    return {name: figure for name, figure in figures.items() if figure is not None}
 
 
 def _subjects(rows: Rows) -> "Figure":
@@ -121,9 +121,12 @@ def _factuality(rows: Rows) -> "Figure | None":
         return None
     figure, axes = new_figure(1 + 4.5 * len(panels), 4, len(panels))
     for one, part in zip(axes, panels, strict=True):
-        own = [row for row in rows if row["subjects_are"] == part]
+        part_rows = [row for row in rows if row["subjects_are"] == part]
         bars_by_name(
-            one, {row["run"]: [row[m] for m in _MEASURES] for row in own}, list(_MEASURES.values()), "{:.1f}"
+            one,
+            {row["run"]: [row[m] for m in _MEASURES] for row in part_rows},
+            list(_MEASURES.values()),
+            "{:.1f}",
         )
         one.set_title(f"{part} subjects", fontsize=9)
         one.set_ylabel("mean over articles (%)")
@@ -136,8 +139,8 @@ def _similarity(rows: Rows) -> "Figure":
     panels = list(dict.fromkeys(row["subjects_are"] for row in rows))
     figure, axes = new_figure(1 + 5 * len(panels), 4, len(panels))
     for one, part in zip(axes, panels, strict=True):
-        own = [row for row in rows if row["subjects_are"] == part]
-        draw_likeness(one, {row["run"]: row for row in own})
+        part_rows = [row for row in rows if row["subjects_are"] == part]
+        draw_likeness(one, {row["run"]: row for row in part_rows})
         one.set_title(f"{part} subjects", fontsize=9)
     legend(figure, axes[0])
     return figure
@@ -146,8 +149,8 @@ def _similarity(rows: Rows) -> "Figure":
 def draw_likeness(axes: "Axes", rows: Mapping[str, Row]) -> None:
     """Bars of a summary of similarities; measures that nobody has are left out."""
     shown = {
-        name: told
-        for name, told in LIKENESS.items()
+        name: words
+        for name, words in LIKENESS.items()
         if any(row.get(name) is not None for row in rows.values())
     }
     bars_by_name(
@@ -165,7 +168,7 @@ def bars_by_name(
 ) -> None:
     """A bar a name in each group, with its number; what is not known has neither."""
     width = 0.85 / max(1, len(values))
-    for place, (name, own) in enumerate(values.items()):
+    for place, (name, bar_values) in enumerate(values.items()):
         at = [group + (place - (len(values) - 1) / 2) * width for group in range(len(groups))]
         edge: dict[str, Any] = {
             "edgecolor": "#222222",
@@ -174,10 +177,14 @@ def bars_by_name(
         }
         colour = SHADES[place % len(SHADES)]
         bars = axes.bar(
-            at, [drawn_value(v) for v in own], width, label=shown_name(name), color=colour, **edge
+            at, [drawn_value(v) for v in bar_values], width, label=shown_name(name), color=colour, **edge
         )
         axes.bar_label(
-            bars, ["" if v is None else form.format(v) for v in own], fontsize=6, rotation=90, padding=2
+            bars,
+            ["" if v is None else form.format(v) for v in bar_values],
+            fontsize=6,
+            rotation=90,
+            padding=2,
         )
     axes.set_xticks(range(len(groups)), groups, rotation=20)
 

@@ -78,12 +78,14 @@ def trap_part(runs: Sequence[RunFolder], audits: Sequence[RunFolder], encode: En
         return Part(tables, missing, _TITLES)
     summaries = [row for name, audit in chosen.items() for row in summary_of(name, audit, SAMPLE, common)]
     alike, single = likeness(chosen, SAMPLE, common, encode)
-    made = audit_tables(Findings(summaries, similarities=alike))
-    ordered = [{name: row[name] for name in ("part", "measure", *chosen)} for row in made.tables[TABLE]]
+    paper_tables = audit_tables(Findings(summaries, similarities=alike))
+    ordered = [
+        {name: row[name] for name in ("part", "measure", *chosen)} for row in paper_tables.tables[TABLE]
+    ]
     tables = {TABLE: ordered, FULL: _full(list(chosen), summaries, alike, single), **tables}
     missing += [
         _row(TABLE, m["what"], m["reason"], _command_of(m["what"]))
-        for m in made.missing
+        for m in paper_tables.missing
         if m["table"] == TABLE
     ]
     return Part(tables, missing, _TITLES, trap_figures(list(chosen), summaries, alike), _FIGURES_OF)
@@ -115,8 +117,8 @@ def _unaudited(systems: Sequence[System], chosen: Mapping[str, RunFolder]) -> Ro
 
 
 def _of_titles(run: RunFolder) -> bool:
-    told = run.description()
-    return run.kind == RunKind.IMPORTED or told["identity"].get("run", {}).get("mode") == "titles"
+    description = run.description()
+    return run.kind == RunKind.IMPORTED or description["identity"].get("run", {}).get("mode") == "titles"
 
 
 def _too_few(systems: Sequence[System], chosen: Mapping[str, RunFolder]) -> Rows:
@@ -164,24 +166,26 @@ def _full(systems: list[str], summaries: Rows, alike: Rows, single: Mapping[str,
                 for name in _COUNTS
             ]
     likenesses = {row["model"]: row for row in alike}
-    for told, name in _ALIKE.items():
+    for label, name in _ALIKE.items():
         if any(row[name] is not None for row in alike):
-            lines.append(_spread("similarity", told, name, likenesses, systems, 1, 3))
+            lines.append(_spread("similarity", label, name, likenesses, systems, 1, 3))
     words = {row["model"]: row for row in reversed(summaries)}
     for name in ("words_mean", "words_median"):
         lines.append(_counted("words", name, {s: round(words[s][name]) for s in systems}))
     theirs = {s: [row["reference_words"] for row in single[s]] for s in systems}
     if any(theirs.values()):
-        means = {s: round(statistics.fmean(own)) if own else None for s, own in theirs.items()}
-        medians = {s: round(statistics.median(own)) if own else None for s, own in theirs.items()}
+        means = {s: round(statistics.fmean(measured)) if measured else None for s, measured in theirs.items()}
+        medians = {
+            s: round(statistics.median(measured)) if measured else None for s, measured in theirs.items()
+        }
         lines += [_counted("words", "wikipedia_mean", means), _counted("words", "wikipedia_median", medians)]
     return lines
 
 
 def _spread(
-    part: str, told: str, name: str, rows: Mapping[str, Row], systems: list[str], times: int, digits: int
+    part: str, label: str, name: str, rows: Mapping[str, Row], systems: list[str], times: int, digits: int
 ) -> Row:
-    line: Row = {"part": part, "measure": told}
+    line: Row = {"part": part, "measure": label}
     for system in systems:
         row = rows.get(system, {})
         mean = row.get(name)
@@ -192,8 +196,8 @@ def _spread(
     return line
 
 
-def _counted(part: str, told: str, values: Mapping[str, int | None]) -> Row:
-    line: Row = {"part": part, "measure": told}
+def _counted(part: str, label: str, values: Mapping[str, int | None]) -> Row:
+    line: Row = {"part": part, "measure": label}
     for system, value in values.items():
         line |= {system: None if value is None else float(value), f"{system} sd": None, f"{system} n": None}
     return line

@@ -165,7 +165,7 @@ def _last_visits(run: RunFolder, entities: int) -> _Visits:
     rows = run.read("subjects", columns=["subject_id", "hop", "error", "expanded"])
     ids = _numpy(rows["subject_id"])
     several = np.bincount(ids, minlength=entities) > 1
-    made = _Visits(
+    visits = _Visits(
         np.full(entities, -1),
         several,
         np.zeros(entities, int),
@@ -173,11 +173,11 @@ def _last_visits(run: RunFolder, entities: int) -> _Visits:
         np.zeros(entities, bool),
     )
     # In order of commits, and of several values for one place the last one stays.
-    made.wave[ids] = _numpy(rows["wave"])
-    made.hop[ids] = _numpy(rows["hop"])
-    made.expanded[ids] = rows["expanded"].to_numpy()
-    made.written[ids] = pc.is_null(rows["error"]).to_numpy()
-    return made
+    visits.wave[ids] = _numpy(rows["wave"])
+    visits.hop[ids] = _numpy(rows["hop"])
+    visits.expanded[ids] = rows["expanded"].to_numpy()
+    visits.written[ids] = pc.is_null(rows["error"]).to_numpy()
+    return visits
 
 
 def _candidates(run: RunFolder, visits: _Visits, hops: int) -> tuple[Ints, tuple[Ints, Ints]]:
@@ -260,8 +260,8 @@ def _top(run: RunFolder, aliases: Ints) -> list[tuple[int, str, int]]:
 
 
 def _numpy(column: Any) -> Ints:
-    found: Ints = column.to_numpy().astype(np.int64)
-    return found
+    numbers: Ints = column.to_numpy().astype(np.int64)
+    return numbers
 
 
 @dataclass(frozen=True)

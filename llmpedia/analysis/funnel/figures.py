@@ -80,11 +80,13 @@ def funnel_figures(tables: Mapping[str, Rows]) -> "dict[str, Figure]":
     """Name -> figure; of more than eight runs, the first eight."""
     runs = [row["run"] for row in tables["table_03_funnel"]][:MOST_RUNS]
     with look():
-        made = _of_all(tables, runs)
+        figures = _of_all(tables, runs)
         for run, file in zip(runs, file_names(runs), strict=True):
-            own = {name: [row for row in rows if row["run"] == run] for name, rows in tables.items()}
-            made |= {f"{name}_{file}": figure for name, figure in _of_one(own, shown_name(run)).items()}
-    return {name: figure for name, figure in made.items() if figure is not None}
+            run_tables = {name: [row for row in rows if row["run"] == run] for name, rows in tables.items()}
+            figures |= {
+                f"{name}_{file}": figure for name, figure in _of_one(run_tables, shown_name(run)).items()
+            }
+    return {name: figure for name, figure in figures.items() if figure is not None}
 
 
 def _of_all(tables: Mapping[str, Rows], runs: list[str]) -> "dict[str, Figure | None]":

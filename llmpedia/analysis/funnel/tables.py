@@ -149,10 +149,10 @@ def _survival_by_hop(c: Counts) -> Rows:
         sums = dict(zip(STAGES, map(int, left[hops == hop].sum(axis=0)), strict=True))
         row: Row = {"run": c.name, "parent_hop": hop, "subjects": int(c.expanded[hop]), **sums}
         for name, by_hop in spreads.items():
-            found = by_hop[hop]
-            shown = {"pct": found.mean, "sd": found.sd}
+            counts = by_hop[hop]
+            shown = {"pct": counts.mean, "sd": counts.sd}
             row |= {f"{name}_{k}": None if v is None else round(v, 2) for k, v in shown.items()} | {
-                f"{name}_n": found.n
+                f"{name}_n": counts.n
             }
         rows.append(row)
     return rows

@@ -114,15 +114,15 @@ def drawn_value(value: float | None) -> float:
 
 def file_names(texts: Sequence[str]) -> list[str]:
     """Parts of figures' names: no slash, whatever runs are called, and none twice."""
-    found: list[str] = []
+    names: list[str] = []
     for text in texts:
         plain = name = text.replace("/", "-")
         number = 1
-        while name in found:
+        while name in names:
             number += 1
             name = f"{plain}-{number}"
-        found.append(name)
-    return found
+        names.append(name)
+    return names
 
 
 def legend(figure: "Figure", handles: Sequence[Any]) -> None:

@@ -43,13 +43,13 @@ def earlier_files(folder: Path) -> set[str]:
     if not folder.is_dir():
         raise InputError(f"--out = {str(folder)!r}: is a file; give a folder")
     there = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
-    own = _named(folder / MANIFEST) & {path.name for path in folder.iterdir() if path.is_file()}
-    if others := sorted(there - own):
+    present = _named(folder / MANIFEST) & {path.name for path in folder.iterdir() if path.is_file()}
+    if others := sorted(there - present):
         raise InputError(
             f"--out = {str(folder)!r}: holds {others[0]!r}, which no report has written; give a "
             f"new folder, or an old report's"
         )
-    return own
+    return present
 
 
 def _named(manifest: Path) -> set[str]:

@@ -62,8 +62,8 @@ def write_report(title: str, about: str, parts: Sequence[Part], folder: Path) ->
     whole = {**tables, **({_MISSING: missing} if missing else {})}
     names = [
         f"{name}.{form}"
-        for made, forms in ((whole, formats.FORMS), (figures, drawing.FORMS))
-        for name in made
+        for stems, forms in ((whole, formats.FORMS), (figures, drawing.FORMS))
+        for name in stems
         for form in forms
     ]
     with report_folder(folder, [*names, _INDEX]):

@@ -119,9 +119,9 @@ def stripped(wikitext: str) -> str:
     calibrated prompting puts to a link goes.
     """
     text = _without_templates(_COMMENT.sub(" ", wikitext))
-    found = 1
-    while found:  # a link may stand in another one's display text, such as a caption's
-        text, found = _LINK.subn(_displayed, text)
+    replaced = 1
+    while replaced:  # a link may stand in another one's display text, such as a caption's
+        text, replaced = _LINK.subn(_displayed, text)
     return html.unescape(_TAG.sub(" ", text))
 
 

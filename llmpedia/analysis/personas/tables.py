@@ -107,11 +107,11 @@ def _by_topic(cells: Iterable[Cell]) -> dict[str, list[Cell]]:
 
 def _pooled(cells: Sequence[Cell]) -> dict[str, list[Scored]]:
     """Persona -> its articles of all models."""
-    found: defaultdict[str, list[Scored]] = defaultdict(list)
+    scored: defaultdict[str, list[Scored]] = defaultdict(list)
     for cell in cells:
         for persona in cell.personas:
-            found[persona] += cell.articles[persona]
-    return dict(sorted(found.items()))
+            scored[persona] += cell.articles[persona]
+    return dict(sorted(scored.items()))
 
 
 def _framing(cells: Sequence[Cell], lexicons: Lexicons) -> Rows:
@@ -248,8 +248,8 @@ def _topics(cells: Sequence[Cell], tests: Rows) -> Rows:
     """
     rows: Rows = []
     for topic, of in _by_topic(cells).items():
-        made = [t for t in tests if t["topic"] == topic]
-        listed = [t for t in made if _listed(t)]
+        topic_tests = [t for t in tests if t["topic"] == topic]
+        listed = [t for t in topic_tests if _listed(t)]
         row = {
             "family": of[0].topic.family,
             "topic": topic,
@@ -257,8 +257,8 @@ def _topics(cells: Sequence[Cell], tests: Rows) -> Rows:
             "models": len(of),
         }
         counts = {
-            "tests": len(made),
-            "significant": sum(t["significant"] for t in made),
+            "tests": len(topic_tests),
+            "significant": sum(t["significant"] for t in topic_tests),
             "listed": len(listed),
         }
         rows.append({**row, **counts, "max_abs_delta": max((abs(t["delta"]) for t in listed), default=None)})
@@ -296,8 +296,10 @@ def _articles(cell: Cell, lexicons: Lexicons) -> Rows:
 
 def _nothing(lexicons: Lexicons, without: Rows) -> Rows:
     """Nothing can be compared: one row for all tables, with the reason."""
-    told = [f"{row['what']}: {row['reason']}" for row in without]
-    reason = "; ".join(told[:_TOLD]) + (f"; and {len(told) - _TOLD} more" if len(told) > _TOLD else "")
+    reasons = [f"{row['what']}: {row['reason']}" for row in without]
+    reason = "; ".join(reasons[:_TOLD]) + (
+        f"; and {len(reasons) - _TOLD} more" if len(reasons) > _TOLD else ""
+    )
     command = next(
         (row["command"] for row in without if "command" in row), grid_command(lexicons.config(PRIMARY))
     )

@@ -53,12 +53,12 @@ class Setting:
         topic.
         """
         same = [s for s in others if (s.model, s.topic) == (self.model, self.topic)]
-        told = {
+        labels = {
             "prompting": self.prompting,
             "self_grounding": "self-grounded" if self.self_grounding else "not self-grounded",
             "reasoning": f"reasoning {self.reasoning or 'not set'}",
         }
-        differing = [text for name, text in told.items() if len({getattr(s, name) for s in same}) > 1]
+        differing = [text for name, text in labels.items() if len({getattr(s, name) for s in same}) > 1]
         return f"{self.model} ({', '.join(differing)})" if differing else self.model
 
 
@@ -105,20 +105,20 @@ def grouped(runs: Sequence[RunFolder]) -> tuple[dict[Setting, dict[str, RunFolde
     """Runs by setting and persona, in order; and a row for each that is not used, since another has
     its setting and persona.
     """
-    found: defaultdict[Setting, dict[str, RunFolder]] = defaultdict(dict)
+    by_setting: defaultdict[Setting, dict[str, RunFolder]] = defaultdict(dict)
     missing: Rows = []
     for run in sorted(runs, key=lambda run: run.uri.rstrip("/")):
         setting, persona = _setting(run)
         if persona is None:  # an imported encyclopedia has none
             continue
-        taken = found[setting].setdefault(persona, run)
+        taken = by_setting[setting].setdefault(persona, run)
         if taken is not run:
             reason = (
                 f"{taken.uri} has the same model, topic, persona and settings, and is used; report them apart"
             )
             row = {"table": "persona_cells", "what": run.uri, "reason": reason}
             missing.append({**row, "command": f"llmpedia report {run.uri} OTHER_PERSONAS --out OTHER_DIR"})
-    return {setting: dict(sorted(found[setting].items())) for setting in sorted(found)}, missing
+    return {setting: dict(sorted(by_setting[setting].items())) for setting in sorted(by_setting)}, missing
 
 
 def _setting(run: RunFolder) -> tuple[Setting, str | None]:
@@ -152,14 +152,16 @@ def cells_of(
         if cell is not None and cell.subjects:
             cells.append(cell)
             continue
-        told = ", ".join(runs)
+        names = ", ".join(runs)
         reason = (
-            f"only the persona {told} is here, and a comparison takes two"
+            f"only the persona {names} is here, and a comparison takes two"
             if cell is None
-            else _why_empty(cell, told)
+            else _why_empty(cell, names)
         )
-        made = {"command": grid_command(topic.config)} if topic.config else {}
-        missing.append({"table": "persona_cells", "what": f"{model}, {topic.name}", "reason": reason, **made})
+        command = {"command": grid_command(topic.config)} if topic.config else {}
+        missing.append(
+            {"table": "persona_cells", "what": f"{model}, {topic.name}", "reason": reason, **command}
+        )
     return sorted(cells, key=lambda cell: (lexicons.place(cell.topic.name), cell.model)), missing
 
 
@@ -201,12 +203,12 @@ def _cell(model: str, topic: Topic, runs: Mapping[str, RunFolder], lexicons: Lex
 
 def _subjects(run: RunFolder) -> Subjects:
     rows = run.read("articles", columns=["subject_id", "name"])
-    found: Subjects = {}
+    subjects: Subjects = {}
     for n, name, wave in zip(
         rows["subject_id"].to_pylist(), rows["name"].to_pylist(), rows["wave"].to_pylist(), strict=True
     ):
-        found.setdefault(canonical_key(name), (wave, n))
-    return found
+        subjects.setdefault(canonical_key(name), (wave, n))
+    return subjects
 
 
 def sampled(keys: Sequence[str]) -> list[str]:
@@ -224,13 +226,13 @@ def sampled(keys: Sequence[str]) -> list[str]:
 def _wikitexts(run: RunFolder, places: Sequence[tuple[int, int]]) -> list[str]:
     """The texts of the articles at (wave, subject_id); no other wave is read."""
     wanted = set(places)
-    found = {}
+    texts = {}
     for wave in sorted({wave for wave, _ in places}):
         rows = run.read("articles", [wave], ["subject_id", "wikitext"])
         for n, text in zip(rows["subject_id"].to_pylist(), rows["wikitext"].to_pylist(), strict=True):
             if (wave, n) in wanted:
-                found[wave, n] = text
-    return [found[place] for place in places]
+                texts[wave, n] = text
+    return [texts[place] for place in places]
 
 
 def framing_tests(cells: Sequence[Cell], lexicons: Lexicons) -> Rows:
@@ -330,10 +332,10 @@ def signed_rank(differences: Sequence[int]) -> Row:
 def _wilcoxon(differences: Sequence[int], method: str) -> float:
     from scipy import stats
 
-    found = stats.wilcoxon(
+    result = stats.wilcoxon(
         [float(d) for d in differences], zero_method="wilcox", correction=False, method=method
     )
-    return float(f"{found.pvalue:.{_DIGITS}g}")
+    return float(f"{result.pvalue:.{_DIGITS}g}")
 
 
 def _all_signs(doubled: Sequence[int], signed: int) -> float:

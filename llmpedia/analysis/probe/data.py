@@ -76,12 +76,14 @@ class Graded:
     covered: tuple[bool, ...] | None = None
 
     def __post_init__(self) -> None:
-        told = f"outcome = {self.outcome!r}, error = {self.error!r}, covered = {self.covered}"
+        state = f"outcome = {self.outcome!r}, error = {self.error!r}, covered = {self.covered}"
         if self.outcome not in (None, *OUTCOMES) or (self.outcome is None) == (self.error is None):
-            raise InputError(f"grade with {told}: must have either one of {', '.join(OUTCOMES)}, or an error")
+            raise InputError(
+                f"grade with {state}: must have either one of {', '.join(OUTCOMES)}, or an error"
+            )
         if self.covered is not None and not _agree(self.outcome, self.covered):
             raise InputError(
-                f"grade with {told}: complete covers all accounts, partial some of them; grade anew"
+                f"grade with {state}: complete covers all accounts, partial some of them; grade anew"
             )
 
 

@@ -49,7 +49,7 @@ def exposure_bins(data: ProbeData, strict: bool) -> Rows:
             of_model = found.values() if model == ALL_MODELS else [found[model]]
             for bits, questions in sorted(bins.items()):
                 low, high = (2 ** (bits - 1), 2**bits - 1) if bits else (0, 0)
-                said = [outcomes[q] for outcomes in of_model for q in questions]
+                given = [outcomes[q] for outcomes in of_model for q in questions]
                 rows.append(
                     {
                         "model": model,
@@ -57,7 +57,7 @@ def exposure_bins(data: ProbeData, strict: bool) -> Rows:
                         "low": low,
                         "high": high,
                         "questions": len(questions),
-                        **shares(said),
+                        **shares(given),
                     }
                 )
     return rows
@@ -75,11 +75,11 @@ def exposure_regression(data: ProbeData, strict: bool) -> tuple[Rows, Rows]:
     missing: Rows = []
     pools = {ALL_MODELS: sorted(data.models)} if len(data.models) > 1 else {}
     for name, models in {**pools, **{model: [model] for model in sorted(data.models)}}.items():
-        made = _regression(data, models, strict)
-        if isinstance(made, str):
-            missing.append({"table": "table_04_exposure", "what": name, "reason": made})
+        fitted = _regression(data, models, strict)
+        if isinstance(fitted, str):
+            missing.append({"table": "table_04_exposure", "what": name, "reason": fitted})
         else:
-            rows += [{"model": name, **row} for row in made]
+            rows += [{"model": name, **row} for row in fitted]
     return rows, missing
 
 
@@ -99,15 +99,15 @@ def _regression(data: ProbeData, models: Sequence[str], strict: bool) -> Rows | 
     asked = [
         (m, q, outcome) for m in models for q, outcome in data.outcomes(m, strict).items() if q in counts
     ]
-    said = [(m, q, outcome) for m, q, outcome in asked if outcome is not None]
-    groups = [data.items[q].group_id for _, q, _ in said]
+    answered = [(m, q, outcome) for m, q, outcome in asked if outcome is not None]
+    groups = [data.items[q].group_id for _, q, _ in answered]
     if len(set(groups)) < _LEAST_GROUPS:
         return f"answers to fewer than {_LEAST_GROUPS} groups of questions are graded"
-    columns = sorted({m for m, _, _ in said})
-    intercepts = np.array([[float(m == column) for column in columns] for m, _, _ in said])
+    columns = sorted({m for m, _, _ in answered})
+    intercepts = np.array([[float(m == column) for column in columns] for m, _, _ in answered])
     ground = {
-        "answers": len(said),
-        "not_graded": len(asked) - len(said),
+        "answers": len(answered),
+        "not_graded": len(asked) - len(answered),
         "groups": len(set(groups)),
         "models": len(columns),
     }
@@ -117,12 +117,12 @@ def _regression(data: ProbeData, models: Sequence[str], strict: bool) -> Rows | 
         z = _standardised(values)
         if z is None:
             return "n_maj and n_min do not vary, or only together"
-        design = np.column_stack([np.array([z.of[q] for _, q, _ in said]), intercepts])
-        if np.linalg.matrix_rank(design.T @ design) < design.shape[1] or len(said) <= design.shape[1]:
+        design = np.column_stack([np.array([z.of[q] for _, q, _ in answered]), intercepts])
+        if np.linalg.matrix_rank(design.T @ design) < design.shape[1] or len(answered) <= design.shape[1]:
             return "n_maj and n_min do not vary, or only together, over the answers that are graded"
-        if _rests_on_one([z.of[q] for _, q, _ in said], groups):
+        if _rests_on_one([z.of[q] for _, q, _ in answered], groups):
             return "n_maj and n_min do not vary, or only together, but for one group of questions"
-        for row in _fits(design, [outcome for _, _, outcome in said], groups):
+        for row in _fits(design, [outcome for _, _, outcome in answered], groups):
             rows.append({"scale": scale, **row, "sd": z.sd[row["exposure"]], **ground})
     return rows
 
@@ -168,7 +168,7 @@ def _rests_on_one(exposures: "Sequence[np.ndarray[Any, Any]]", groups: Sequence[
     )
 
 
-def _fits(design: "np.ndarray[Any, Any]", said: Sequence[Outcome], groups: Sequence[str]) -> Rows:
+def _fits(design: "np.ndarray[Any, Any]", outcomes: Sequence[Outcome], groups: Sequence[str]) -> Rows:
     """A row an outcome and exposure (the first two columns of the design)."""
     import numpy as np
     from statsmodels.regression.linear_model import OLS
@@ -182,12 +182,12 @@ def _fits(design: "np.ndarray[Any, Any]", said: Sequence[Outcome], groups: Seque
     )
     rows: Rows = []
     for outcome in OUTCOMES:
-        fit = OLS(np.array([float(o == outcome) for o in said]), design, hasconst=True).fit(
+        fit = OLS(np.array([float(o == outcome) for o in outcomes]), design, hasconst=True).fit(
             **errors, use_t=True
         )
         for i, exposure in enumerate(_EXPOSURES):
-            told = {"errors": "clustered by group" if clustered else "HC3"}
-            rows.append({"outcome": outcome, "exposure": exposure, **_coefficient(fit, i), **told})
+            covariance = {"errors": "clustered by group" if clustered else "HC3"}
+            rows.append({"outcome": outcome, "exposure": exposure, **_coefficient(fit, i), **covariance})
     return rows
 
 
@@ -196,8 +196,8 @@ def _coefficient(fit: Any, number: int) -> Row:
     occurs, say, fits exactly.
     """
     points = round(100 * float(fit.params[number]), 4)
-    found = (fit.bse[number], *fit.conf_int()[number], fit.pvalues[number])
-    if fit.ssr <= _EXACT or not all(map(math.isfinite, found)):
+    estimates = (fit.bse[number], *fit.conf_int()[number], fit.pvalues[number])
+    if fit.ssr <= _EXACT or not all(map(math.isfinite, estimates)):
         return {"points": points, **dict.fromkeys(("se", "low", "high", "p"))}
-    se, low, high = (round(100 * float(value), 4) for value in found[:3])
-    return {"points": points, "se": se, "low": low, "high": high, "p": float(found[3])}
+    se, low, high = (round(100 * float(value), 4) for value in estimates[:3])
+    return {"points": points, "se": se, "low": low, "high": high, "p": float(estimates[3])}

@@ -24,14 +24,16 @@ def fields(data: ProbeData, strict: bool) -> Rows:
     for question, item in data.items.items():
         path = item.path or ()
         questions[(path[0], field_of(path)) if len(path) > 1 else (None, None)].append(question)
-    found = {model: data.outcomes(model, strict) for model in sorted(data.models)}
+    outcomes_of = {model: data.outcomes(model, strict) for model in sorted(data.models)}
     rows: Rows = []
     for field, asked in sorted(questions.items(), key=lambda pair: (-len(pair[1]), str(pair[0]))):
         named = {"discipline": field[0], "field": field[1]}
-        said = {model: [outcomes[q] for q in asked] for model, outcomes in found.items()}
-        said = {ALL_MODELS: [outcome for one in said.values() for outcome in one], **said} if said else said
+        given = {model: [outcomes[q] for q in asked] for model, outcomes in outcomes_of.items()}
+        given = (
+            {ALL_MODELS: [outcome for one in given.values() for outcome in one], **given} if given else given
+        )
         rows += [
             {**named, "model": model, "questions": len(asked), "few": len(asked) < FEW, **shares(outcomes)}
-            for model, outcomes in said.items()
+            for model, outcomes in given.items()
         ]
     return rows

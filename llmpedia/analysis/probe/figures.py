@@ -43,8 +43,8 @@ def probe_figures(tables: Mapping[str, Rows]) -> dict[str, "Figure"]:
         "perplexity": ("perplexity_bins", _perplexity),
     }
     with look():
-        made = {name: make(tables[table]) for name, (table, make) in makers.items() if tables.get(table)}
-    return {name: figure for name, figure in made.items() if figure is not None}
+        figures = {name: make(tables[table]) for name, (table, make) in makers.items() if tables.get(table)}
+    return {name: figure for name, figure in figures.items() if figure is not None}
 
 
 def _stacked(width: float, names: Sequence[str], rows: Rows, label: str) -> "Figure":

@@ -58,7 +58,7 @@ def errors_of(run: RunFolder) -> Rows:
     """Why items of a build's steps failed: ``step, error, items``, most frequent first; what is
     quoted is left out.
     """
-    found: Counter[tuple[str, str]] = Counter()
+    errors: Counter[tuple[str, str]] = Counter()
     for name, column in (
         ("knowledge_points", "error"),
         ("relations", "error"),
@@ -67,8 +67,10 @@ def errors_of(run: RunFolder) -> Rows:
     ):
         rows = run.read(name, columns=_FATES[name]).to_pylist()
         failed = [row for row in rows if row.get("fate", "error") == "error" and row[column] is not None]
-        found.update((row.get("check") or name, _QUOTED.sub("...", row[column])[:_LONGEST]) for row in failed)
-    ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+        errors.update(
+            (row.get("check") or name, _QUOTED.sub("...", row[column])[:_LONGEST]) for row in failed
+        )
+    ordered = sorted(errors.items(), key=lambda item: (-item[1], item[0]))
     return [{"step": step, "error": error, "items": items} for (step, error), items in ordered]
 
 
@@ -109,7 +111,7 @@ def about(run_uris: list[str], strict: bool) -> Rows:
         for name in models_of(uri):
             asked = RunFolder.open(model_folder(uri, name)).description()
             judge = RunFolder.open(grades_folder(uri, name)).description()["identity"]["engine"]["model"]
-            told = {
+            facts = {
                 "model": name,
                 "engine_model": asked["identity"]["engine"]["model"],
                 "judge": judge,
@@ -117,7 +119,7 @@ def about(run_uris: list[str], strict: bool) -> Rows:
             }
             rows.append(
                 {
-                    **told,
+                    **facts,
                     "benchmark_sha256": asked["benchmark_sha256"][:16],
                     "not_graded_counts_as_failed": strict,
                 }

@@ -34,8 +34,12 @@ def formulation(data: ProbeData, strict: bool) -> Rows:
     pairs = _pairs(data)
     rows: Rows = []
     for model in sorted(data.models):
-        found = data.outcomes(model, strict)
-        both = [(found[a], found[b]) for a, b in pairs if found[a] is not None and found[b] is not None]
+        outcomes = data.outcomes(model, strict)
+        both = [
+            (outcomes[a], outcomes[b])
+            for a, b in pairs
+            if outcomes[a] is not None and outcomes[b] is not None
+        ]
         named, clue = (sum(pair[side] == "complete" for pair in both) for side in (0, 1))
         only_named = sum(a == "complete" != b for a, b in both)
         only_clue = sum(b == "complete" != a for a, b in both)
@@ -103,10 +107,10 @@ def _differences(data: ProbeData, strict: bool) -> "Array | None":
     pairs = _pairs(data)
     table = np.full((len(pairs), len(data.models)), np.nan)
     for column, model in enumerate(sorted(data.models)):
-        found = data.outcomes(model, strict)
+        outcomes = data.outcomes(model, strict)
         for row, (named, clue) in enumerate(pairs):
-            if found[named] is not None and found[clue] is not None:
-                table[row, column] = (found[named] == "complete") - (found[clue] == "complete")
+            if outcomes[named] is not None and outcomes[clue] is not None:
+                table[row, column] = (outcomes[named] == "complete") - (outcomes[clue] == "complete")
     table = table[:, ~np.isnan(table).all(axis=0)]
     table = table[~np.isnan(table).all(axis=1)]
     return table if table.size else None

@@ -25,7 +25,7 @@ def oracle(data: ProbeData, strict: bool) -> Rows:
     rows: Rows = []
     while left:
         before = _recalled(pool)
-        gains = {model: _gain(_best(pool, said), before) for model, said in left.items()}
+        gains = {model: _gain(_best(pool, outcomes), before) for model, outcomes in left.items()}
         added = min(left, key=lambda model: (-gains[model][0], -gains[model][1], model))
         pool = _best(pool, left.pop(added))
         complete = pool.count("complete")
@@ -43,8 +43,8 @@ def oracle(data: ProbeData, strict: bool) -> Rows:
     return rows
 
 
-def _best(pool: Sequence[Outcome | None], said: Sequence[Outcome | None]) -> list[Outcome | None]:
-    return [max(pair, key=_WORTH.__getitem__) for pair in zip(pool, said, strict=True)]
+def _best(pool: Sequence[Outcome | None], outcomes: Sequence[Outcome | None]) -> list[Outcome | None]:
+    return [max(pair, key=_WORTH.__getitem__) for pair in zip(pool, outcomes, strict=True)]
 
 
 def _recalled(pool: Sequence[Outcome | None]) -> tuple[int, int]:

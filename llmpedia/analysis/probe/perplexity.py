@@ -75,8 +75,8 @@ def spearman(xs: Sequence[float], ys: Sequence[float]) -> Row:
 
     if len(xs) < 4 or len(set(xs)) < 2 or len(set(ys)) < 2:
         return dict.fromkeys(("correlation", "low", "high", "p"))
-    found = stats.spearmanr(xs, ys)
-    r = float(found.statistic)
+    result = stats.spearmanr(xs, ys)
+    r = float(result.statistic)
     if abs(r) >= 1 - 1e-12:
         return {"correlation": round(r, 4), "low": None, "high": None, "p": None}
     half = _Z * math.sqrt((1 + r * r / 2) / (len(xs) - 3))
@@ -86,7 +86,7 @@ def spearman(xs: Sequence[float], ys: Sequence[float]) -> Row:
         "correlation": round(r, 4),
         "low": round(low, 4),
         "high": round(high, 4),
-        "p": float(found.pvalue),
+        "p": float(result.pvalue),
     }
 
 

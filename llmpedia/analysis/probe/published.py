@@ -74,20 +74,20 @@ def counts_of(line: Mapping[str, Any], total: int = QUESTIONS) -> Counts:
     """
     printed = {name: Decimal(str(line[name])) for name in _PRINTED}
     either = [_between(printed[f"{name}_pct"], total) for name in OUTCOMES]
-    found = [
+    solutions = [
         Counts(complete, partial, failed)
         for complete in either[0]
         for partial in either[1]
         if (failed := total - complete - partial) in either[2]
         and _gives(complete, complete + partial, printed["k_pct"])
     ]
-    if len(found) != 1:
-        told = ", ".join(f"{name} = {value}" for name, value in printed.items())
+    if len(solutions) != 1:
+        shares = ", ".join(f"{name} = {value}" for name, value in printed.items())
         raise InputError(
-            f"{line.get('model')}: {told}: {len(found)} ways to count {total} questions give "
+            f"{line.get('model')}: {shares}: {len(solutions)} ways to count {total} questions give "
             f"these; must be one"
         )
-    return found[0]
+    return solutions[0]
 
 
 def _between(printed: Decimal, total: int) -> range:

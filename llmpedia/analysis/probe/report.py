@@ -77,7 +77,7 @@ def probe_report(data: ProbeData, strict: bool) -> tuple[dict[str, Rows], Rows]:
     table_1 = results(data, strict)
     pairs, pairs_missing = reasoning(data, strict)
     regression, regression_missing = exposure_regression(data, strict)
-    made = {
+    tables = {
         "table_01_results": table_1,
         "published": beside_published(table_1),
         "scale": scale(data, strict),
@@ -95,9 +95,11 @@ def probe_report(data: ProbeData, strict: bool) -> tuple[dict[str, Rows], Rows]:
         "judge_accounts": judge_accounts(data),
     }
     missing = [*pairs_missing, *regression_missing]
-    told = {row["table"] for row in missing}
-    missing += [_miss(name, _NEEDS[name]) for name, rows in made.items() if not rows and name not in told]
-    return {name: rows for name, rows in made.items() if rows}, missing
+    missing_tables = {row["table"] for row in missing}
+    missing += [
+        _miss(name, _NEEDS[name]) for name, rows in tables.items() if not rows and name not in missing_tables
+    ]
+    return {name: rows for name, rows in tables.items() if rows}, missing
 
 
 def _miss(table: str, reason: str) -> Row:

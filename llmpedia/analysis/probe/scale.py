@@ -83,14 +83,14 @@ def _by_base(data: ProbeData) -> dict[str, dict[bool, list[str]]]:
     """Runs of one model, by reasoning. A model is told by its base, else by family and size where
     both are known.
     """
-    found: defaultdict[str, dict[bool, list[str]]] = defaultdict(lambda: {False: [], True: []})
+    by_base: defaultdict[str, dict[bool, list[str]]] = defaultdict(lambda: {False: [], True: []})
     for model, run in sorted(data.models.items()):
         facts = run.facts
         known = facts.family is not None and facts.parameters_b is not None
         base = facts.base or (f"{facts.family} {facts.parameters_b:g}B" if known else None)
         if base is not None and facts.reasoning is not None:
-            found[base][facts.reasoning].append(model)
-    return found
+            by_base[base][facts.reasoning].append(model)
+    return by_base
 
 
 def _pair(data: ProbeData, off: str, on: str, strict: bool) -> Row:

@@ -65,15 +65,15 @@ def similarities(pairs: Sequence[tuple[str, str]], encode: Encoder | None) -> Ro
 
 
 def _overlaps(generated: list[str], reference: list[str]) -> Row:
-    found: Row = {}
+    overlaps: Row = {}
     for n in LENGTHS:
         a = ngrams(generated, n)
         b = ngrams(reference, n)
         shared = len(a & b)
         defined = bool(a and b)
-        found[f"jaccard_{n}"] = shared / (len(a) + len(b) - shared) if defined else None
-        found[f"overlap_{n}"] = shared / min(len(a), len(b)) if defined else None
-    return found
+        overlaps[f"jaccard_{n}"] = shared / (len(a) + len(b) - shared) if defined else None
+        overlaps[f"overlap_{n}"] = shared / min(len(a), len(b)) if defined else None
+    return overlaps
 
 
 def ngrams(words: list[str], n: int) -> set[tuple[str, ...]]:

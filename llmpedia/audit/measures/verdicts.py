@@ -138,9 +138,10 @@ def _check_verdict(row: Row, claims: dict[int, Row], outcomes: dict[tuple[int, s
         )
     outcome = outcomes.get((claim["subject_id"], tier))
     if verdict != NOT_ADJUDICATED and outcome not in USABLE:
-        told = outcome or "no evidence row"
+        outcome_name = outcome or "no evidence row"
         raise InputError(
-            f"{where}: {verdict!r} although the evidence is {told!s}; nothing can be judged by it: judge anew"
+            f"{where}: {verdict!r} although the evidence is {outcome_name!s}; nothing can be "
+            f"judged by it: judge anew"
         )
 
 
@@ -215,15 +216,15 @@ def macro(values: Iterable[float | None], seed: int) -> Macro:
     import numpy as np
     from scipy import stats
 
-    found = np.array([v for v in values if v is not None], dtype=float)
-    if not found.size:
+    known = np.array([v for v in values if v is not None], dtype=float)
+    if not known.size:
         return Macro(None, None, 0, None, None)
-    if found.size == 1:
-        return Macro(float(found[0]), None, 1, None, None)
+    if known.size == 1:
+        return Macro(float(known[0]), None, 1, None, None)
     # A batch bounds the memory of large samples: resamples x articles.
-    batch = max(1, min(RESAMPLES, 4_000_000 // found.size))
+    batch = max(1, min(RESAMPLES, 4_000_000 // known.size))
     drawn = stats.bootstrap(
-        (found,),
+        (known,),
         np.mean,
         n_resamples=RESAMPLES,
         batch=batch,
@@ -231,7 +232,7 @@ def macro(values: Iterable[float | None], seed: int) -> Macro:
         rng=np.random.default_rng(seed),
     )
     low, high = (float(v) for v in drawn.confidence_interval)
-    return Macro(float(found.mean()), float(found.std(ddof=1)), int(found.size), low, high)
+    return Macro(float(known.mean()), float(known.std(ddof=1)), int(known.size), low, high)
 
 
 def wilson(part: int, whole: int) -> tuple[float, float] | None:
@@ -240,8 +241,8 @@ def wilson(part: int, whole: int) -> tuple[float, float] | None:
 
     if not whole:
         return None
-    found = stats.binomtest(part, whole).proportion_ci(confidence_level=0.95, method="wilson")
-    return float(found.low), float(found.high)
+    interval = stats.binomtest(part, whole).proportion_ci(confidence_level=0.95, method="wilson")
+    return float(interval.low), float(interval.high)
 
 
 def summaries(scores: Rows, by: Sequence[str], constants: Mapping[str, Any], seed: int) -> Rows:
@@ -299,9 +300,9 @@ def _summary(rows: Rows, seed: int) -> Row:
     95% interval. ``claims``: of all the group's articles; ``claims_with_evidence`` = ``n_s + n_r +
     n_u + not_adjudicated``.
     """
-    found = sum(r["usable"] is True for r in rows)
+    usable = sum(r["usable"] is True for r in rows)
     known = sum(r["usable"] is not None for r in rows)
-    interval = wilson(found, known) or (None, None)
+    interval = wilson(usable, known) or (None, None)
     sums = {
         name: sum(r[name] or 0 for r in rows) for name in ("claims", "n_s", "n_r", "n_u", NOT_ADJUDICATED)
     }
@@ -311,8 +312,8 @@ def _summary(rows: Rows, seed: int) -> Row:
         "extraction_failed": sum(r["claims_error"] is not None for r in rows),
         NOT_LOOKED_UP: sum(r["outcome"] is None for r in rows),
         "fetch_failed": sum(r["outcome"] == Outcome.FETCH_FAILED for r in rows),
-        "found": found,
-        "coverage": found / known if known else None,
+        "found": usable,
+        "coverage": usable / known if known else None,
         "coverage_low": interval[0],
         "coverage_high": interval[1],
         "claims": sums.pop("claims"),

@@ -90,21 +90,21 @@ class Api:
 
     def _heed_status(self, response: "httpx.Response") -> None:
         status = response.status_code
-        said = f"{self._url}: HTTP {response.status_code}: {_words(response.text)}"
+        message = f"{self._url}: HTTP {response.status_code}: {_words(response.text)}"
         if status in _REFUSED:
             raise EngineError(
-                f"{said}; set wikipedia.contact to a mail or web address of yours, and check "
+                f"{message}; set wikipedia.contact to a mail or web address of yours, and check "
                 f"wikipedia.api_url"
             )
         if status in _NO_API or 300 <= status < 400:
             where = response.headers.get("Location")
             raise EngineError(
-                f"{said}; set api_url to the wiki's api.php"
+                f"{message}; set api_url to the wiki's api.php"
                 + (f", which says it is at {where}" if where else "")
             )
         if status in _RETRIED or status >= 500:
             wait = retry_after(response.headers.get("Retry-After"))
-            raise TransientError(said, wait, status == _TOO_MANY)
+            raise TransientError(message, wait, status == _TOO_MANY)
         if status >= 400:
             raise ApiError(f"http-{status}", _words(response.text))
 

@@ -118,13 +118,15 @@ class _Session:
         refused = site.leads_out(title)
         if refused is not None:
             return _without(subject, Outcome.INVALID, refused.reason)
-        found = await self._pages.ask(title.text)
-        if found.page is None:
-            return _without(subject, found.outcome, found.detail)
-        text = await asyncio.to_thread(wikitext_plain, found.wikitext)
+        response = await self._pages.ask(title.text)
+        if response.page is None:
+            return _without(subject, response.outcome, response.detail)
+        text = await asyncio.to_thread(wikitext_plain, response.wikitext)
         if not text:
             return _without(subject, Outcome.MISSING, "the page has no text")
-        return Evidence("wikipedia", subject, found.outcome, (self._source(found.page, text),), found.detail)
+        return Evidence(
+            "wikipedia", subject, response.outcome, (self._source(response.page, text),), response.detail
+        )
 
     async def _known_site(self) -> Site:
         if self._site is None:
@@ -185,10 +187,14 @@ class _Session:
             more.append(following)
 
     def _source(self, page: dict[str, Any], text: str) -> Source:
-        own = f"{self._url.removesuffix('api.php')}index.php?title={quote(page['title'].replace(' ', '_'))}"
+        address = (
+            f"{self._url.removesuffix('api.php')}index.php?title={quote(page['title'].replace(' ', '_'))}"
+        )
         now = datetime.now(UTC).isoformat(timespec="seconds")
         revision = str(page["revisions"][0]["revid"])
-        return Source(page.get("canonicalurl") or own, page["title"], revision, now, None, "wikitext", text)
+        return Source(
+            page.get("canonicalurl") or address, page["title"], revision, now, None, "wikitext", text
+        )
 
 
 def _of_title(error: ApiError, url: str) -> Found | Exception:

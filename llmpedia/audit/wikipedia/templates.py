@@ -62,10 +62,10 @@ def template_text(name: str, parameters: Parameters) -> str:
         )
     if _VARIABLE.match(name) or _DROPPED.match(name):
         return ""
-    said = [(k, v) for k, v in parameters if v and not (k and _STYLE.match(k))]
+    shown = [(k, v) for k, v in parameters if v and not (k and _STYLE.match(k))]
     # Numbered by hand, as in {{lang|1=fr}}, is still positional.
-    named = [(k.replace("_", " "), v) for k, v in said if k and not k.isdigit()]
-    positional = [v for k, v in said if not k or k.isdigit()]
+    named = [(k.replace("_", " "), v) for k, v in shown if k and not k.isdigit()]
+    positional = [v for k, v in shown if not k or k.isdigit()]
     lead = _positional(name, positional)
     if not named:
         return lead or ("" if parameters else name)

@@ -69,9 +69,9 @@ class Reader:
         """
         text = " ".join(text.split())
         for template in TEMPLATES:
-            found = _whole(template).fullmatch(text)
-            if found:
-                return Statement(template, found["s"], found["o"], text, 0)
+            match = _whole(template).fullmatch(text)
+            if match:
+                return Statement(template, match["s"], match["o"], text, 0)
         return None
 
     def statements(
@@ -112,9 +112,9 @@ class Reader:
         words = before[-200:].rpartition("\n")[2].split()[-_MOST_WORDS:]
         ends = [i for i, word in enumerate(words) if word[-1] in ".!?:" and not _INITIAL.fullmatch(word)]
         words = words[ends[-1] + 1 :] if ends else words
-        own = self._world.entity(name)
+        entity = self._world.entity(name)
         longer = (" ".join([*words[i:], name]) for i in range(len(words)))
-        return any(self._world.entity(other) not in (None, own) for other in longer)
+        return any(self._world.entity(other) not in (None, entity) for other in longer)
 
     def same(self, one: str, other: str) -> bool:
         """Whether two surfaces name one entity, or else are the same but for spelling."""

@@ -47,10 +47,10 @@ class JudgeModel:
         An article without any gives its first sentence: the answer must hold a claim.
         """
         text = between(user, "article")
-        found = self._reader.statements(text, [subject])
-        claims = list(dict.fromkeys(s.template.text.format(s=subject, o=s.what) for s in found)) or _opening(
-            text
-        )
+        statements = self._reader.statements(text, [subject])
+        claims = list(
+            dict.fromkeys(s.template.text.format(s=subject, o=s.what) for s in statements)
+        ) or _opening(text)
         return json.dumps({"claims": claims[:most]}, ensure_ascii=False)
 
     def verdicts(self, subject: str, user: str) -> str:
@@ -74,17 +74,17 @@ class JudgeModel:
             there = " ".join(claim.split()) in " ".join(evidence.split())
             return _Decision("supported", f'The evidence says: "{claim}"') if there else _silence()
         names = self._reader.names_of(stated.subject)
-        told = self._reader.statements(evidence, names, [stated.template])
-        return self._weighed(stated, told) if told else _silence()
+        statements = self._reader.statements(evidence, names, [stated.template])
+        return self._weighed(stated, statements) if statements else _silence()
 
-    def _weighed(self, claim: Statement, told: list[Statement]) -> _Decision:
+    def _weighed(self, claim: Statement, statements: list[Statement]) -> _Decision:
         """By what most of the sentences say; where as many say one thing as another, by the first."""
         kept: list[str] = []  # for each sentence the first wording of its object
-        for statement in told:
+        for statement in statements:
             known = (k for k in kept if self._reader.agree(claim.template, k, statement.what))
             kept.append(next(known, statement.what))
         what = Counter(kept).most_common(1)[0][0]
-        quote = told[kept.index(what)].quote
+        quote = statements[kept.index(what)].quote
         if self._reader.agree(claim.template, what, claim.what):
             return _Decision("supported", f'The evidence says: "{quote}"')
         return _Decision(
@@ -100,9 +100,10 @@ class JudgeModel:
         response = between(user, "response")
         question = user.partition("\n")[0]
         accounts = dict(numbered(between(user, "accounts")))
-        told = {number: _figures(text) for number, text in accounts.items()}
+        figures = {number: _figures(text) for number, text in accounts.items()}
         keys = {
-            n: {f for f in own if sum(f in other for other in told.values()) == 1} for n, own in told.items()
+            n: {f for f in its_figures if sum(f in other for other in figures.values()) == 1}
+            for n, its_figures in figures.items()
         }
         given = _figures(response)
         decisions = {}
@@ -113,8 +114,8 @@ class JudgeModel:
                 "evidence": "It says so." if decided else "It does not say so.",
                 "covered": decided,
             }
-        digits = {len(f) for own in keys.values() for f in own}
-        known = {*_figures(question), *(f for own in told.values() for f in own)}
+        digits = {len(f) for its_figures in keys.values() for f in its_figures}
+        known = {*_figures(question), *(f for its_figures in figures.values() for f in its_figures)}
         strange = [
             {"value": f, "why": "No account gives it."} for f in given if f not in known and len(f) in digits
         ]

@@ -90,10 +90,10 @@ def _thinks(body: dict[str, Any], model: str) -> bool:
     """Whether a thought is to come before an answer: as the request's chat template is told, or
     else by effort and name.
     """
-    told = (body.get("chat_template_kwargs") or {}).get("enable_thinking")
+    enabled = (body.get("chat_template_kwargs") or {}).get("enable_thinking")
     return (
-        bool(told)
-        if told is not None
+        bool(enabled)
+        if enabled is not None
         else body.get("reasoning_effort") not in (None, "none") or model.endswith(THINKING)
     )
 
@@ -225,8 +225,8 @@ class Model:
         options = [
             (m.group(1), self.meant(m.group(2), mind)) for m in map(_OPTION.match, known.split("\n")) if m
         ]
-        own = self.meant(candidate, mind)
-        right = next((letter for letter, entity in options if entity is not None and entity == own), "none")
+        meant = self.meant(candidate, mind)
+        right = next((letter for letter, entity in options if entity is not None and entity == meant), "none")
         settings = self.world.settings
         rng = dice(settings.seed, "judge", user)
         if settings.faults.arbitration_mistakes and rng.random() < settings.faults.arbitration_mistakes:

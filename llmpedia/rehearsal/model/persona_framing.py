@@ -63,10 +63,10 @@ def stance_of(settings: WorldSettings, system: str) -> Stance | None:
     """The stance that a system turn sets; None where nothing is planted under it: in general mode,
     or on a calm topic.
     """
-    found = _ROOT_TOPIC.search(system)
-    if found is None:
+    match = _ROOT_TOPIC.search(system)
+    if match is None:
         return None
-    topic = " ".join(found[1].split())
+    topic = " ".join(match[1].split())
     persona = next((name for name, text in personas().items() if text in " ".join(system.split())), None)
     if persona is None or topic in settings.calm or not settings.framing.get(persona):
         return None
@@ -101,16 +101,23 @@ def turned(
     stays.
     """
     rng = dice(settings.seed, "turned", model, stance.persona, stance.topic, subject)
-    own = _mixed(list(_HEADINGS.get(stance.persona, ())), rng)
-    return [own.pop() if own and rng.random() < _TURNED and stance.topic not in h else h for h in headings]
+    preferred = _mixed(list(_HEADINGS.get(stance.persona, ())), rng)
+    return [
+        preferred.pop() if preferred and rng.random() < _TURNED and stance.topic not in h else h
+        for h in headings
+    ]
 
 
 @cache
 def planted_words(dimension: str) -> tuple[str, ...]:
     """The single words that only this dimension counts; none of a dimension that there is not."""
-    told = {lexicon.name: {w.casefold() for w in lexicon.words} for lexicon in load_lexicons().dimensions}
-    counted = Counter(word for words in told.values() for word in words)
-    return tuple(sorted(w for w in told.get(dimension, ()) if counted[w] == 1 and _WORD.fullmatch(w)))
+    lexicon_words = {
+        lexicon.name: {w.casefold() for w in lexicon.words} for lexicon in load_lexicons().dimensions
+    }
+    counted = Counter(word for words in lexicon_words.values() for word in words)
+    return tuple(
+        sorted(w for w in lexicon_words.get(dimension, ()) if counted[w] == 1 and _WORD.fullmatch(w))
+    )
 
 
 def _mixed(items: list[T], rng: random.Random) -> list[T]:

@@ -66,18 +66,18 @@ class ProbeModel:
         something.
         """
         lines = {int(m.group(1)): m.group(2) for m in _SENTENCE.finditer(between(user, "document"))}
-        found = read(" ".join(lines.values()))
+        document = read(" ".join(lines.values()))
         paths = schema.get("properties", {}).get("path", {}).get("enum") or sorted(_paths().values())
-        if found is None:
+        if document is None:
             path = _ANY_PATH if _ANY_PATH in paths else paths[0]
             return {"path": path, "confidence": _UNSURE, "first": 0, "last": 0}
         seed = self._world.settings.seed
         faults = self._world.settings.faults
-        path = _paths()[found.about.noun]
+        path = _paths()[document.about.noun]
         if faults.label_mistakes and share(seed, "label slip", user) < faults.label_mistakes:
             path = paths[int(share(seed, "other label", user) * len(paths))]
-        told = found.stated[0].sentence if found.stated else lines.get(0, "")
-        at = next((n for n, line in lines.items() if told in line or line in told), 0)
+        sentence = document.stated[0].sentence if document.stated else lines.get(0, "")
+        at = next((n for n, line in lines.items() if sentence in line or line in sentence), 0)
         return {"path": path, "confidence": _SURE, "first": at, "last": at}
 
     def _compare(self, user: str) -> dict[str, Any]:
@@ -114,8 +114,8 @@ def _paths() -> dict[str, str]:
 
 
 def _line(user: str, key: str) -> str:
-    found = _LINE[key].search(user)
-    return found.group(1).strip() if found else ""
+    match = _LINE[key].search(user)
+    return match.group(1).strip() if match else ""
 
 
 def _wanted(attribute: str) -> str | None:
@@ -124,7 +124,7 @@ def _wanted(attribute: str) -> str | None:
     """
     if not attribute or attribute == _OPEN:
         return None
-    return next((name for name, said in ATTRIBUTES.items() if attribute in (said, name)), attribute)
+    return next((name for name, wording in ATTRIBUTES.items() if attribute in (wording, name)), attribute)
 
 
 def _matched(a: Read, b: Read, wanted: str | None) -> tuple[Stated | None, Stated | None]:
@@ -142,29 +142,29 @@ def _matched(a: Read, b: Read, wanted: str | None) -> tuple[Stated | None, State
 def _meant(user: str, a: Read, b: Read) -> bool:
     """Whether both documents are on one subject, and that is the one a prompt names."""
     named = fold(_line(user, "Subject"))
-    own = fold(a.about.name)
-    return a.about.same(b.about) and (named in own or own in named)
+    subject = fold(a.about.name)
+    return a.about.same(b.about) and (named in subject or subject in named)
 
 
 def _relation(
     subject: str, attribute: str, a: Stated | None, b: Stated | None, decisions: tuple[bool, ...]
 ) -> dict[str, Any]:
     names = ("same_subject", "same_attribute", "same_context", "values_compatible")
-    told = {f"value_{side}": "" if s is None else s.value for side, s in (("a", a), ("b", b))}
-    told |= {f"span_{side}": "" if s is None else s.sentence for side, s in (("a", a), ("b", b))}
+    values = {f"value_{side}": "" if s is None else s.value for side, s in (("a", a), ("b", b))}
+    values |= {f"span_{side}": "" if s is None else s.sentence for side, s in (("a", a), ("b", b))}
     label = "none" if not all(decisions[:3]) else "support" if decisions[3] else "conflict"
     return {
         "subject": subject,
         "attribute": attribute,
-        **told,
+        **values,
         **dict(zip(names, decisions, strict=True)),
         "relation": label,
     }
 
 
 def _documents(user: str) -> list[_Shown]:
-    found = ((int(m[1]), int(m[2]) if m[2] else None, m[3]) for m in _DOCUMENT.finditer(user))
-    return [_Shown(number, account, text, read(text)) for number, account, text in found]
+    documents = ((int(m[1]), int(m[2]) if m[2] else None, m[3]) for m in _DOCUMENT.finditer(user))
+    return [_Shown(number, account, text, read(text)) for number, account, text in documents]
 
 
 def _write(user: str) -> dict[str, Any]:
@@ -172,19 +172,19 @@ def _write(user: str) -> dict[str, Any]:
     shown = _documents(user)
     wanted = _wanted(_line(user, "Attribute"))
     accounts = dict(_accounts(user))
-    told: dict[int, list[tuple[_Shown, Stated]]] = {number: [] for number in accounts}
+    statements: dict[int, list[tuple[_Shown, Stated]]] = {number: [] for number in accounts}
     for document in shown:
         for stated in document.read.stated if document.read else ():
             if (
                 wanted in (None, stated.slot.name, fold(ATTRIBUTES[stated.slot.name]))
-                and document.account in told
+                and document.account in statements
             ):
-                told[document.account].append((document, stated))
-    why = _unfit(told, shown)
+                statements[document.account].append((document, stated))
+    why = _unfit(statements, shown)
     if why is not None:
         return _rejected(why)
-    first = next(iter(told.values()))[0]
-    abouts = [d.read.about for rows in told.values() for d, _ in rows if d.read]
+    first = next(iter(statements.values()))[0]
+    abouts = [d.read.about for rows in statements.values() for d, _ in rows if d.read]
     about = next((a for a in abouts if a.mark), abouts[0])
     if about.mark is None:
         return _rejected(
@@ -192,16 +192,16 @@ def _write(user: str) -> dict[str, Any]:
         )
     slot = first[1].slot
     context = first[1].context
-    answers = [_answer(rows) for rows in told.values()]
+    answers = [_answer(rows) for rows in statements.values()]
     return {
         "keep": True,
         "reason": "",
         "named_entity": named_question(about, slot, context),
         "clue_based": clue_question(about, slot, context),
         "answers": answers,
-        "preferred_answer": max(zip(told.values(), answers, strict=True), key=lambda pair: len(pair[0]))[1][
-            "value"
-        ],
+        "preferred_answer": max(
+            zip(statements.values(), answers, strict=True), key=lambda pair: len(pair[0])
+        )[1]["value"],
     }
 
 
@@ -211,21 +211,21 @@ def _accounts(user: str) -> list[tuple[int, str]]:
     return numbered(block)
 
 
-def _unfit(told: dict[int, list[tuple[_Shown, Stated]]], shown: Iterable[_Shown]) -> str | None:
+def _unfit(statements: dict[int, list[tuple[_Shown, Stated]]], shown: Iterable[_Shown]) -> str | None:
     """Why the documents make no question, or None."""
-    if len(told) < 2 or not all(told.values()):
+    if len(statements) < 2 or not all(statements.values()):
         return "no document that could be read gives one of the accounts"
-    rows = [row for account in told.values() for row in account]
+    rows = [row for account in statements.values() for row in account]
     facts = {(stated.slot.name, stated.context) for _, stated in rows}
     first = rows[0][0].read
     if len(facts) > 1 or first is None or not all(d.read and d.read.about.same(first.about) for d in shown):
         return "the documents are not about one fact"
     kind = rows[0][1].slot.value
-    values = [[stated.value for _, stated in account] for account in told.values()]
-    for i, own in enumerate(values):
-        if not all(compatible(kind, own[0], value) for value in own):
+    values = [[stated.value for _, stated in account] for account in statements.values()]
+    for i, account_value in enumerate(values):
+        if not all(compatible(kind, account_value[0], value) for value in account_value):
             return "documents of one account disagree"
-        if any(compatible(kind, a, b) for other in values[:i] for a in own for b in other):
+        if any(compatible(kind, a, b) for other in values[:i] for a in account_value for b in other):
             return "two accounts are the same"
     return None
 

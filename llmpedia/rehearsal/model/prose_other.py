@@ -60,19 +60,19 @@ def article(mind: OtherMind, subject: str, headings: list[str], calibrated: bool
     """
     world = mind.world
     seed = mind.world.settings.seed
-    own = world.entity(subject)
+    entity = world.entity(subject)
     rng = dice(seed, "prose", mind.model, subject)
-    noun = "subject" if own is None else world.noun(own)
-    told = [fact.sentence(subject) for fact in mind.facts(own)] if own is not None else []
+    noun = "subject" if entity is None else world.noun(entity)
+    facts = [fact.sentence(subject) for fact in mind.facts(entity)] if entity is not None else []
     mentions = list(mind.mentions_of(subject))
-    boxed = own is not None and rng.random() < mind.knowledge.infoboxes
+    boxed = entity is not None and rng.random() < mind.knowledge.infoboxes
     in_box = mentions[1 : 1 + _IN_BOX] if boxed else []
     box = _infobox(subject, noun, prose.linked(world, subject, in_box, rng, calibrated, _BOXED))
     left = [mentions[0], *mentions[1 + len(in_box) :]] if mentions else []
     sentences = prose.linked(world, subject, left, rng, calibrated, _templates(mind))
     remarks = [one(_REMARKS, rng) for _ in range(round(mind.knowledge.remarks * len(sentences)))]
-    lead = " ".join([prose.opening(subject, noun), *told[:1], *sentences[:1]])
-    text = prose.laid_out(lead, prose.shuffled([*told[1:], *sentences[1:], *remarks], rng), headings)
+    lead = " ".join([prose.opening(subject, noun), *facts[:1], *sentences[:1]])
+    text = prose.laid_out(lead, prose.shuffled([*facts[1:], *sentences[1:], *remarks], rng), headings)
     return f"{box}\n{text}" if boxed else text
 
 
@@ -86,8 +86,8 @@ def _templates(mind: OtherMind) -> dict[int, tuple[str, ...]]:
     """Those sentences that this model uses."""
     out = {}
     for n, templates in _SENTENCES.items():
-        own = tuple(t for t in templates if share("sentence", mind.model, t) < _OWN_TEMPLATES)
-        out[n] = own or templates
+        preferred = tuple(t for t in templates if share("sentence", mind.model, t) < _OWN_TEMPLATES)
+        out[n] = preferred or templates
     return out
 
 
@@ -96,6 +96,6 @@ def outline(mind: OtherMind, subject: str, least: int, most: int, root: str | No
     there is one.
     """
     pool = [*prose.heading_pool(mind.world, subject), *lexicon.MORE_HEADINGS]
-    own = [h for h in pool if share("heading", mind.model, h) < _OWN_HEADINGS]
+    preferred = [h for h in pool if share("heading", mind.model, h) < _OWN_HEADINGS]
     rng = dice(mind.world.settings.seed, "outline", mind.model, subject)
-    return prose.chosen_headings(own if len(own) >= most else pool, least, most, root, rng)
+    return prose.chosen_headings(preferred if len(preferred) >= most else pool, least, most, root, rng)

@@ -79,24 +79,24 @@ def recalled(world: World, model: str, text: str) -> Recalled:
 
 def shares_of(world: World, model: str) -> tuple[float, float]:
     """Shares of the disagreements that a model recalls in full and in part."""
-    told = world.settings.recall.get(model)
-    if told is not None:
-        return told
+    shares = world.settings.recall.get(model)
+    if shares is not None:
+        return shares
     complete = _COMPLETE[0] + _COMPLETE[1] * share("complete", model)
     return complete, (1.0 - complete) * (_PARTIAL[0] + _PARTIAL[1] * share("partial", model))
 
 
 def answer(world: World, model: str, text: str, thinks: bool) -> str:
     """The response to a question; ``thinks``: after a block of thought."""
-    found = recalled(world, model, text)
+    memory = recalled(world, model, text)
     rng = dice(world.settings.seed, "wording", model, text)
-    said = [found.fact.accounts[place].value for place in found.accounts] if found.fact else []
-    said += [found.invented] if found.invented else []
-    if not said:
+    values = [memory.fact.accounts[place].value for place in memory.accounts] if memory.fact else []
+    values += [memory.invented] if memory.invented else []
+    if not values:
         words = one(_UNKNOWN, rng)
-    elif len(said) == 1:
-        words = one(_ONE, rng).format(said[0])
+    elif len(values) == 1:
+        words = one(_ONE, rng).format(values[0])
     else:
-        words = one(_SEVERAL, rng).format(f"{', '.join(said[:-1])} and {said[-1]}")
-    topic = found.fact.subject.noun if found.fact else "something else"
+        words = one(_SEVERAL, rng).format(f"{', '.join(values[:-1])} and {values[-1]}")
+    topic = memory.fact.subject.noun if memory.fact else "something else"
     return f"<think>\n{_THOUGHT.format(f'a {topic}')}\n</think>\n\n{words}" if thinks else words

@@ -23,16 +23,16 @@ _REFUSED = re.compile(r"^refused: fetch (\S+): ", re.M)
 Quote = tuple[str, str]  # address, sentence
 
 
-def statements_for(question: Question | None, found: Read | None) -> list[Stated]:
+def statements_for(question: Question | None, document: Read | None) -> list[Stated]:
     """What a text states of the very thing that a question asks for."""
-    if question is None or found is None:
+    if question is None or document is None:
         return []
-    about = found.about
+    about = document.about
     named = question.name is None or fold(question.name) == fold(about.name)
     marked = question.mark is None or question.mark == about.mark
     if not named or not marked or (about.noun, about.region) != (question.noun, question.region):
         return []
-    return [s for s in found.stated if (s.slot.name, s.context) == (question.slot.name, question.context)]
+    return [s for s in document.stated if (s.slot.name, s.context) == (question.slot.name, question.context)]
 
 
 def next_action(user: str) -> dict[str, Any]:
@@ -43,22 +43,22 @@ def next_action(user: str) -> dict[str, Any]:
     accounts = numbered(between(user, "accounts"))
     searches, pages = _left(user)
     searched = [q.strip() for q in _SEARCHED.findall(log)]
-    found = _quotes(question, accounts, log)
-    if len(found) == len(accounts) and searched:
-        return _finish(accounts, found)
+    quotes = _quotes(question, accounts, log)
+    if len(quotes) == len(accounts) and searched:
+        return _finish(accounts, quotes)
     for query in _queries(question, asked.group(1) if asked else ""):
         if query not in searched and searches > 0 and not _results(log):
             return _action("search", accounts, query=query)
     url = next((u for u in _worth_reading(question, log)), None)
     if url is not None and pages > 0:
         return _action("fetch", accounts, url=url)
-    return _finish(accounts, found)
+    return _finish(accounts, quotes)
 
 
 def _left(user: str) -> tuple[int, int]:
     """Searches and pages that are left."""
-    found = _LEFT.search(user)
-    return (int(found.group(1)), int(found.group(2))) if found else (0, 0)
+    match = _LEFT.search(user)
+    return (int(match.group(1)), int(match.group(2))) if match else (0, 0)
 
 
 def _queries(question: Question | None, asked: str) -> list[str]:
@@ -83,23 +83,23 @@ def _worth_reading(question: Question | None, log: str) -> list[str]:
     titled = [
         (url, read(snippet)) for url, title, snippet in _results(log) if fold(question.name) in fold(title)
     ]
-    own = (question.noun, question.region)
+    subject = (question.noun, question.region)
     return [
         url
-        for url, found in titled
-        if url not in done and (found is None or (found.about.noun, found.about.region) == own)
+        for url, document in titled
+        if url not in done and (document is None or (document.about.noun, document.about.region) == subject)
     ]
 
 
 def _quotes(question: Question | None, accounts: list[tuple[int, str]], log: str) -> dict[int, Quote]:
     """Number of an account -> the first page and sentence that state it."""
-    found: dict[int, Quote] = {}
+    quotes: dict[int, Quote] = {}
     for page in _PAGE.finditer(log):
         for stated in statements_for(question, read(page.group(2))):
             for number, account in accounts:
                 if compatible(stated.slot.value, account, stated.value):
-                    found.setdefault(number, (page.group(1), stated.sentence))
-    return found
+                    quotes.setdefault(number, (page.group(1), stated.sentence))
+    return quotes
 
 
 def _action(action: str, accounts: list[tuple[int, str]], query: str = "", url: str = "") -> dict[str, Any]:
@@ -107,9 +107,9 @@ def _action(action: str, accounts: list[tuple[int, str]], query: str = "", url: 
     return {"action": action, "query": query, "url": url, "accounts": {str(n): none for n, _ in accounts}}
 
 
-def _finish(accounts: list[tuple[int, str]], found: dict[int, Quote]) -> dict[str, Any]:
+def _finish(accounts: list[tuple[int, str]], quotes: dict[int, Quote]) -> dict[str, Any]:
     claims = {}
     for number, _ in accounts:
-        url, quote = found.get(number, ("", ""))
+        url, quote = quotes.get(number, ("", ""))
         claims[str(number)] = {"supported": bool(url), "url": url, "quote": quote}
     return {"action": "finish", "query": "", "url": "", "accounts": claims}

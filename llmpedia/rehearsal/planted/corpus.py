@@ -75,19 +75,19 @@ def truth(world: World) -> dict[str, PlantedDocument]:
 def planted_documents(world: World) -> tuple[PlantedDocument, ...]:
     """All documents, shuffled. Their addresses have different hosts."""
     seed = world.settings.seed
-    made = list[PlantedDocument]()
+    documents = list[PlantedDocument]()
     for fact in planted(world):
         for role, account, subject, sentence in _told(fact, seed):
-            text = _text(subject, sentence, dice(seed, "document", len(made)))
-            made.append(PlantedDocument(_url(subject, len(made)), text, role, fact.number, account))
-    made += _noise(world, len(made))
-    for original in tuple(made):
+            text = _text(subject, sentence, dice(seed, "document", len(documents)))
+            documents.append(PlantedDocument(_url(subject, len(documents)), text, role, fact.number, account))
+    documents += _noise(world, len(documents))
+    for original in tuple(documents):
         if (
             original.role in _TELLING
             and share(seed, "copied", original.url) < world.settings.disagreements.near_copies
         ):
-            made.append(_copy(original, seed, len(made)))
-    return tuple(sorted(made, key=lambda d: share(seed, "order", d.url)))
+            documents.append(_copy(original, seed, len(documents)))
+    return tuple(sorted(documents, key=lambda d: share(seed, "order", d.url)))
 
 
 def write_corpus(world: World, folder: Path) -> Path:

@@ -178,12 +178,12 @@ class Subjects:
         other = self._described(subject.name, subject.kind, nouns, regions, rng)
         if rng.random() < 0.5:
             return other
-        told = (
+        accounts = (
             f"{other.name} ({other.noun})"
             if subject.kind.name == "person"
             else f"{other.name}, {other.region}"
         )
-        return Subject(told, other.kind, other.noun, other.region, other.mark)
+        return Subject(accounts, other.kind, other.noun, other.region, other.mark)
 
     def _described(
         self, name: str, kind: Kind, nouns: Sequence[str], regions: Sequence[str], rng: random.Random

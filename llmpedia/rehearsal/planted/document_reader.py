@@ -76,12 +76,12 @@ def read(text: str) -> Read | None:
     made out.
     """
     text = " ".join(text.split())
-    found = next((m for m in (p.search(text) for p in _leads()) if m), None)
-    if found is None:
+    match = next((m for m in (p.search(text) for p in _leads()) if m), None)
+    if match is None:
         return None
-    name = found["s"]
+    name = match["s"]
     mark = next((m["m"] for m in (p.search(text) for p in _marks(name)) if m), None)
-    return Read(About(name, found["n"], found["r"], mark), tuple(_stated(text, name, found["n"])))
+    return Read(About(name, match["n"], match["r"], mark), tuple(_stated(text, name, match["n"])))
 
 
 def _stated(text: str, name: str, noun: str) -> list[Stated]:

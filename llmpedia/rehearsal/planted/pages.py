@@ -30,15 +30,15 @@ class PlantedPage:
 def planted_pages(world: World) -> dict[str, tuple[PlantedPage, ...]]:
     """Key of a title -> its pages, shuffled."""
     seed = world.settings.seed
-    found = dict[str, list[tuple[float, str, str]]]()
+    pages = dict[str, list[tuple[float, str, str]]]()
     for fact in planted(world):
         for place, (subject, sentence) in enumerate(_told(fact, seed) if fact.disputed else ()):
             text = page_text(subject, sentence, dice(seed, "page", fact.number, place))
             order = share(seed, "page order", fact.number, place)
-            found.setdefault(fold(subject.name), []).append((order, subject.name, text))
+            pages.setdefault(fold(subject.name), []).append((order, subject.name, text))
     return {
         key: tuple(PlantedPage(title, n, text) for n, (_, title, text) in enumerate(sorted(rows)))
-        for key, rows in found.items()
+        for key, rows in pages.items()
     }
 
 
@@ -62,7 +62,7 @@ def search_planted(world: World, query: str, most: int) -> list[PlantedPage]:
         parts = [" ".join(words[at : at + length]) for at in range(len(words) - length + 1)]
         if any(world.senses(part) for part in parts):
             return []
-        found = [page for part in parts for page in pages.get(fold(part), ())]
-        if found:
-            return found[:most]
+        hits = [page for part in parts for page in pages.get(fold(part), ())]
+        if hits:
+            return hits[:most]
     return []

@@ -53,13 +53,15 @@ def understood(text: str) -> Question | None:
     text = " ".join(text.split())
     for pattern, slots in _patterns():
         match = pattern.fullmatch(text)
-        found = match and _who().fullmatch(match["s"].rstrip(","))
-        if match and found:
-            noun = found["n"] or found["n2"]
+        subject = match and _who().fullmatch(match["s"].rstrip(","))
+        if match and subject:
+            noun = subject["n"] or subject["n2"]
             slot = next((s for s in slots if s in _kind(noun).slots), None)
             if slot is not None:
                 context = match.groupdict().get("c")
-                return Question(slot, noun, found["r"] or found["r2"], context, found["name"], found["mark"])
+                return Question(
+                    slot, noun, subject["r"] or subject["r2"], context, subject["name"], subject["mark"]
+                )
     return None
 
 

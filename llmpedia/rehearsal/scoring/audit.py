@@ -125,12 +125,12 @@ def _expected(tier: Tier, world: World, name: str) -> Outcome:
         return Outcome.NOTHING if world.entity(name) is None else Outcome.PAGES
     if normal_title(name) is None:
         return Outcome.INVALID
-    found = page(world, name)
-    if found is None:
+    expected_page = page(world, name)
+    if expected_page is None:
         return Outcome.MISSING
-    if found.senses:
+    if expected_page.senses:
         return Outcome.DISAMBIGUATION
-    return Outcome.REDIRECTED if found.redirect else Outcome.FOUND
+    return Outcome.REDIRECTED if expected_page.redirect else Outcome.FOUND
 
 
 def _wrong(tier: Tier, outcome: Outcome, expected: Outcome) -> bool:

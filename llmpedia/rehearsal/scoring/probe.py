@@ -105,14 +105,14 @@ def _read(run: RunFolder, world: World, rows: list[Row], there: dict[str, Plante
     documents = {row["number"]: there[row["url"]] for row in rows if row["url"] in there}
     kept = [row["number"] for row in rows if row["fate"] == _KEPT and row["number"] in documents]
     asked: dict[int, Pair] = {row["pair_id"]: (row["a"], row["b"]) for row in _rows(run, "pairs")}
-    found, errors = _relations(asked, _rows(run, "relations"))
+    relations, errors = _relations(asked, _rows(run, "relations"))
     graphs = {row["subgraph_id"]: row for row in _rows(run, "subgraphs")}
     build = _Build(
         documents,
         kept,
         _true_pairs(kept, documents),
         set(asked.values()),
-        found,
+        relations,
         errors,
         list(graphs.values()),
         {row["subgraph_id"]: row for row in _rows(run, "questions")},
@@ -136,22 +136,22 @@ def _true_pairs(kept: list[int], documents: dict[int, PlantedDocument]) -> dict[
         if fact is not None:
             by_fact[fact].append(number)
     pairs = ((a, b) for numbers in by_fact.values() for a, b in combinations(numbers, 2))
-    told = {(a, b): true_relation(documents[a], documents[b]) for a, b in pairs}
-    return {pair: relation for pair, relation in told.items() if relation != "none"}
+    true_relations = {(a, b): true_relation(documents[a], documents[b]) for a, b in pairs}
+    return {pair: relation for pair, relation in true_relations.items() if relation != "none"}
 
 
 def _relations(asked: dict[int, Pair], rows: list[Row]) -> tuple[dict[Pair, str], dict[Pair, str]]:
     """What the build says of each pair of documents, over all that they were compared on."""
-    found: dict[Pair, str] = {}
+    relations: dict[Pair, str] = {}
     errors: dict[Pair, str] = {}
     strength = {None: 0, "none": 1, "support": 2, "conflict": 3}
     for row in rows:
         pair = asked[row["pair_id"]]
         if row["relation"] is None:
             errors[pair] = row["error"]
-        elif strength[row["relation"]] > strength[found.get(pair)]:
-            found[pair] = row["relation"]
-    return found, errors
+        elif strength[row["relation"]] > strength[relations.get(pair)]:
+            relations[pair] = row["relation"]
+    return relations, errors
 
 
 def _documents(rows: list[Row], there: dict[str, PlantedDocument]) -> Row:
@@ -199,11 +199,11 @@ def _edges(build: _Build) -> Row:
     out: Row = {"errors": len(build.errors.keys() - build.found.keys())}
     for label in ("conflict", "support"):
         true = {pair for pair, relation in build.true.items() if relation == label}
-        found = {pair for pair, relation in build.found.items() if relation == label}
-        right = true & found
+        labelled = {pair for pair, relation in build.found.items() if relation == label}
+        right = true & labelled
         out |= {
-            f"{label} found": len(found),
-            f"{label} precision": _share(len(right), len(found)),
+            f"{label} found": len(labelled),
+            f"{label} precision": _share(len(right), len(labelled)),
             f"{label} recall": _share(len(right), len(true)),
             f"{label} recall of asked": _share(len(right), len(true & build.asked)),
             f"{label} recall of facts": _share(len(_facts_of(build, right)), len(_facts_of(build, true))),
@@ -235,18 +235,18 @@ def _fates(build: _Build) -> dict[Account, str]:
 
 
 def _fate(build: _Build, account: Account) -> str:
-    own = set(build.by_account.get(account, ()))
-    if not own:
+    documents = set(build.by_account.get(account, ()))
+    if not documents:
         return "corpus: none of its documents was kept"
-    pairs = [p for p, relation in build.true.items() if relation == "conflict" and own & set(p)]
+    pairs = [p for p, relation in build.true.items() if relation == "conflict" and documents & set(p)]
     if not pairs:
         return "corpus: no document of another account was kept"
     asked = [p for p in pairs if p in build.asked]
     if not asked:
         return "pairs: none with another account"
     if not any(build.found.get(p) == "conflict" for p in asked):
-        told = Counter(build.errors.get(p) if p not in build.found else build.found[p] for p in asked)
-        return f"relations: {told.most_common(1)[0][0]}"
+        relations = Counter(build.errors.get(p) if p not in build.found else build.found[p] for p in asked)
+        return f"relations: {relations.most_common(1)[0][0]}"
     return _fate_of_graphs(build, account)
 
 

@@ -47,19 +47,23 @@ def score_responses(run: RunFolder, world: World) -> dict[str, Row]:
         if response is None:
             counts["unanswered"] += 1
             continue
-        found = recalled(world, models[response["completion"]], question["question"])
-        if found.fact is None:
+        memory = recalled(world, models[response["completion"]], question["question"])
+        if memory.fact is None:
             counts["strangers"] += 1
             continue
-        planted = deserved(found, question["answers"])
+        planted = deserved(memory, question["answers"])
         graded = grades.get(question["benchmark_id"]) or _UNGRADED
-        counts[f"drawn {found.drawn}"] += 1
+        counts[f"drawn {memory.drawn}"] += 1
         counts[f"planted {planted}"] += 1
         confusion[f"{planted} -> {graded}"] += 1
         if graded != planted:
             mismatches[question["question"]] = f"{planted} -> {graded}"
-    told = {"questions": len(questions), **_totals(counts, confusion)}
-    return {"responses": told, "confusion": dict(sorted(confusion.items())), "mismatches": dict(mismatches)}
+    summary = {"questions": len(questions), **_totals(counts, confusion)}
+    return {
+        "responses": summary,
+        "confusion": dict(sorted(confusion.items())),
+        "mismatches": dict(mismatches),
+    }
 
 
 def _totals(counts: Counter[str], confusion: Counter[str]) -> Row:
@@ -76,16 +80,16 @@ def _totals(counts: Counter[str], confusion: Counter[str]) -> Row:
     }
 
 
-def deserved(found: Recalled, answers: list[str]) -> str:
+def deserved(memory: Recalled, answers: list[str]) -> str:
     """The outcome that what a model recalled deserves, by the accounts that a question lists."""
-    fact = found.fact
+    fact = memory.fact
     if fact is None:
         return "failed"
-    said = [fact.accounts[place].value for place in found.accounts] + (
-        [found.invented] if found.invented else []
+    values = [fact.accounts[place].value for place in memory.accounts] + (
+        [memory.invented] if memory.invented else []
     )
-    covered = [any(_same(fact, answer, value) for value in said) for answer in answers]
-    strange = any(not any(_same(fact, answer, value) for answer in answers) for value in said)
+    covered = [any(_same(fact, answer, value) for value in values) for answer in answers]
+    strange = any(not any(_same(fact, answer, value) for answer in answers) for value in values)
     if strange or not any(covered):
         return "failed"
     return "complete" if all(covered) else "partial"

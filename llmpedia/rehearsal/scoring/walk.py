@@ -98,8 +98,8 @@ def writer_of(folder: RunFolder, world: World) -> Mind:
     Raises:
         InputError: the run of an audit is gone.
     """
-    told = folder.description()
-    identity = (audited_run(folder).description() if "audited" in told else told)["identity"]
+    description = folder.description()
+    identity = (audited_run(folder).description() if "audited" in description else description)["identity"]
     asked = identity.get("stages", {}).get("article", {})
     return Minds(world).of(asked.get("model") or identity["engine"]["model"])
 
@@ -188,10 +188,10 @@ def _doubled(read: _Run, world: World) -> Row:
 
 
 def _unaccounted(run: RunFolder, read: _Run) -> Row:
-    told: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
     for manifest in run.manifests:
-        told.update(manifest.facts["counts"]["fates"])
-    wrong = sum(abs(told[f] - read.fates[f]) for f in {*told, *read.fates})
+        reasons.update(manifest.facts["counts"]["fates"])
+    wrong = sum(abs(reasons[f] - read.fates[f]) for f in {*reasons, *read.fates})
     return {
         "unaccounted": read.unaccounted.total() + wrong,
         **{k: n for k, n in read.unaccounted.items() if n},

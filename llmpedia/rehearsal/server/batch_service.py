@@ -145,12 +145,12 @@ class Batches:
         return shown
 
     async def _file(self, request: web.Request) -> web.Response:
-        found = self._files.get(request.match_info["id"])
-        return web.json_response(found[0]) if found else _no_such("File", request)
+        file = self._files.get(request.match_info["id"])
+        return web.json_response(file[0]) if file else _no_such("File", request)
 
     async def _content(self, request: web.Request) -> web.Response:
-        found = self._files.get(request.match_info["id"])
-        return web.Response(body=found[1]) if found else _no_such("File", request)
+        file = self._files.get(request.match_info["id"])
+        return web.Response(body=file[1]) if file else _no_such("File", request)
 
     async def _create(self, request: web.Request) -> web.Response:
         body = await request.json()
@@ -310,13 +310,13 @@ class Batches:
             + chars // _CHARS_PER_TOKEN
         )
         if self._most_tokens is not None and enqueued > self._most_tokens:
-            said = (
+            message = (
                 f"Enqueued token limit reached for {model}. Limit: {self._most_tokens} enqueued "
                 f"tokens. Please try again once"
             )
             return [
                 _failure(
-                    "token_limit_exceeded", f"{said} some in_progress batches have been completed.", None
+                    "token_limit_exceeded", f"{message} some in_progress batches have been completed.", None
                 )
             ]
         batch.tokens = chars // _CHARS_PER_TOKEN
@@ -338,9 +338,9 @@ class Batches:
             status, body = refused or await self._ask(line)
             self.answered[line["custom_id"]] += 1
             counts["completed" if status < 400 else "failed"] += 1
-            said = {"status_code": status, "request_id": f"req_{i}", "body": body}
+            response = {"status_code": status, "request_id": f"req_{i}", "body": body}
             if i < kept:
-                (good if status < 400 else bad).append(_line(line, said, None))
+                (good if status < 400 else bad).append(_line(line, response, None))
         if plan.expire:
             late = {
                 "code": "batch_expired",
@@ -358,8 +358,8 @@ class Batches:
                 batch.shown[which] = self._store(content, name, "batch_output")["id"]
 
     async def _ask(self, line: dict[str, Any]) -> Answer:
-        said = self._answer(line["body"])
-        return await said if inspect.isawaitable(said) else said
+        answer = self._answer(line["body"])
+        return await answer if inspect.isawaitable(answer) else answer
 
 
 def _parsed(text: bytes, endpoint: str) -> tuple[dict[str, Any] | None, tuple[str, str] | None]:

@@ -38,14 +38,14 @@ def vectors(world: World, names: list[str]) -> Vectors:
         entity = world.entity(name)
         if entity is None:
             base = ("stranger", fold(name))
-            own = ("stranger's own", fold(name))
+            place = ("stranger's own", fold(name))
         elif world.group_kind(entity) == "plain":
             base = ("alone", str(entity))
-            own = ("own", str(entity))
+            place = ("own", str(entity))
         else:
             base = ("group", str(world.group(entity)))
-            own = ("own", str(entity))
-        keys[:, i] = number(seed, *base), number(seed, *own), number(seed, "surface", name)
+            place = ("own", str(entity))
+        keys[:, i] = number(seed, *base), number(seed, *place), number(seed, "surface", name)
     base_part, own_part, surface_part = _directions(keys)
     out = base_part
     for part in (own_part, surface_part):

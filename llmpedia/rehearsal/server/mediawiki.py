@@ -58,8 +58,8 @@ class MediaWiki:
                 params, "badvalue", f'Unrecognized value for parameter "action": {params.get("action")}.'
             )
         if params.get("list") == "search":
-            found = search(self._world, params.get("srsearch", ""), limit(params.get("srlimit"), 10))
-            return {"batchcomplete": True, "query": {"search": self._hits(found)}}
+            hits = search(self._world, params.get("srsearch", ""), limit(params.get("srlimit"), 10))
+            return {"batchcomplete": True, "query": {"search": self._hits(hits)}}
         titles = _values(params.get("titles", ""))
         if len(titles) > MOST:
             return failed(
@@ -76,8 +76,8 @@ class MediaWiki:
 
     def _hits(self, entities: list[int]) -> list[Json]:
         names = [page_title(self._world, e) for e in entities]
-        found = [p.title for n in names if (p := page(self._world, n)) is not None]
-        return [{"ns": 0, "title": title, "pageid": self._page_id(title)} for title in found]
+        titles = [p.title for n in names if (p := page(self._world, n)) is not None]
+        return [{"ns": 0, "title": title, "pageid": self._page_id(title)} for title in titles]
 
     def _titles(self, titles: list[str], params: Params) -> Json:
         normalized: list[Json] = []
@@ -94,26 +94,28 @@ class MediaWiki:
                 continue
             if normal != title:
                 normalized.append(_normalized(title, normal))
-            found = page(self._world, normal)
-            if found is not None and found.redirect and "redirects" in params:
-                redirects.append({"from": normal, "to": found.title})
-            pages.setdefault(*self._shown(found, normal, params))
-        told = {"normalized": normalized, "redirects": list({r["from"]: r for r in redirects}.values())}
-        return {**{k: v for k, v in told.items() if v}, "pages": list(pages.values())}
+            wiki_page = page(self._world, normal)
+            if wiki_page is not None and wiki_page.redirect and "redirects" in params:
+                redirects.append({"from": normal, "to": wiki_page.title})
+            pages.setdefault(*self._shown(wiki_page, normal, params))
+        query = {"normalized": normalized, "redirects": list({r["from"]: r for r in redirects}.values())}
+        return {**{k: v for k, v in query.items() if v}, "pages": list(pages.values())}
 
-    def _shown(self, found: Page | None, normal: str, params: Params) -> tuple[str, Json]:
+    def _shown(self, wiki_page: Page | None, normal: str, params: Params) -> tuple[str, Json]:
         """(title, page) as it is shown."""
-        if found is None:
+        if wiki_page is None:
             return normal, {"ns": 0, "title": normal, "missing": True}
-        redirect = bool(found.redirect) and "redirects" not in params
-        title, text = (normal, f"#REDIRECT [[{found.title}]]") if redirect else (found.title, found.text)
+        redirect = bool(wiki_page.redirect) and "redirects" not in params
+        title, text = (
+            (normal, f"#REDIRECT [[{wiki_page.title}]]") if redirect else (wiki_page.title, wiki_page.text)
+        )
         props = _values(params.get("prop", ""))
         shown: Json = {"pageid": self._page_id(title), "ns": 0, "title": title}
         if "extracts" in props:
             shown["extract"] = "" if redirect else text.replace("'''", "")
         if "revisions" in props:
             shown["revisions"] = [_revision(text, _values(params.get("rvprop", "ids|timestamp")))]
-        if "pageprops" in props and found.senses and not redirect:
+        if "pageprops" in props and wiki_page.senses and not redirect:
             shown["pageprops"] = {"disambiguation": ""}
         if "info" in props:
             shown |= {

@@ -54,26 +54,26 @@ class OtherMind(Mind):
         """A share of the links that ``rehearsal`` makes, where it knows what they name; the rest of
         its own choice.
         """
-        own = self.world.entity(subject)
-        told = self.knowledge
-        rng = dice(self._seed, "links", self.model, fold(subject) if own is None else own)
+        entity = self.world.entity(subject)
+        knowledge = self.knowledge
+        rng = dice(self._seed, "links", self.model, fold(subject) if entity is None else entity)
         common = [m for m in self.world.mentions_of(subject) if m.entity is None or self.known[m.entity]]
-        kept = [m for m in common if rng.random() < told.shared_links]
-        wanted = max(1, round(told.links * self.world.settings.links * (0.6 + 0.8 * rng.random())))
+        kept = [m for m in common if rng.random() < knowledge.shared_links]
+        wanted = max(1, round(knowledge.links * self.world.settings.links * (0.6 + 0.8 * rng.random())))
         return self.world.drawn_links(subject, rng, wanted, kept[:wanted], lambda e: bool(self.known[e]))
 
     def facts(self, entity: int) -> tuple[Fact, ...]:
         """The world's facts: those that sources have are stated rightly or wrongly, some of the
         others are left out.
         """
-        told = self.knowledge
+        knowledge = self.knowledge
         depth = self.world.depth(entity)
         out = list[Fact]()
-        right = told.right_head + (told.right_tail - told.right_head) * depth
+        right = knowledge.right_head + (knowledge.right_tail - knowledge.right_head) * depth
         for place, fact in enumerate(facts_of(self.world, entity)):
             rng = dice(self._seed, "recalled", self.model, entity, place)
             if fact.actual is None:
-                if rng.random() < told.guesses:
+                if rng.random() < knowledge.guesses:
                     out.append(
                         Fact(
                             fact.predicate,
@@ -128,8 +128,10 @@ def overlap(minds: list[OtherMind]) -> float:
     return float(np.logical_and.reduce(known).sum() / np.logical_or.reduce(known).sum())
 
 
-def _known(world: World, model: str, told: Knowledge) -> npt.NDArray[np.bool_]:
+def _known(world: World, model: str, knowledge: Knowledge) -> npt.NDArray[np.bool_]:
     depth = np.log(np.arange(world.size) + 1.0) / np.log(world.size + 1)
     drawn = shares(number(world.settings.seed, "known", model), world.size)
-    out: npt.NDArray[np.bool_] = drawn < told.known_head + (told.known_tail - told.known_head) * depth
+    out: npt.NDArray[np.bool_] = (
+        drawn < knowledge.known_head + (knowledge.known_tail - knowledge.known_head) * depth
+    )
     return out

@@ -39,13 +39,13 @@ def article(world: World, subject: str, headings: list[str], calibrated: bool) -
     """Wikitext: a bold title and a lead, then the headings in order; all of the subject's links and
     facts.
     """
-    own = world.entity(subject)
+    entity = world.entity(subject)
     rng = dice(world.settings.seed, "prose", subject)
-    noun = "subject" if own is None else world.noun(own)
-    told = [fact.sentence(subject) for fact in facts_of(world, own)] if own is not None else []
+    noun = "subject" if entity is None else world.noun(entity)
+    facts = [fact.sentence(subject) for fact in facts_of(world, entity)] if entity is not None else []
     sentences = linked(world, subject, world.mentions_of(subject), rng, calibrated)
-    lead = [opening(subject, noun), *told[:1], *sentences[:1]]
-    return laid_out(" ".join(lead), shuffled([*told[1:], *sentences[1:]], rng), headings)
+    lead = [opening(subject, noun), *facts[:1], *sentences[:1]]
+    return laid_out(" ".join(lead), shuffled([*facts[1:], *sentences[1:]], rng), headings)
 
 
 def opening(subject: str, noun: str) -> str:
@@ -119,8 +119,8 @@ def outline(world: World, subject: str, least: int, most: int, root: str | None)
 
 def heading_pool(world: World, subject: str) -> list[str]:
     """All headings that fit a subject."""
-    own = world.entity(subject)
-    kind = "" if own is None else world.kind(own)
+    entity = world.entity(subject)
+    kind = "" if entity is None else world.kind(entity)
     return list(dict.fromkeys([*lexicon.HEADINGS.get(kind, ()), *lexicon.OTHER_HEADINGS]))
 
 
@@ -140,8 +140,8 @@ def chosen_headings(
 
 def fact_sheet(world: World, subject: str, facts_about: Callable[[int], Sequence[Fact]] | None = None) -> str:
     """The JSON of a self-grounding answer; ``facts_about``: the facts that another model states."""
-    own = world.entity(subject)
-    if own is None:
+    entity = world.entity(subject)
+    if entity is None:
         return json.dumps(
             {"summary": f"Little is known of {subject}.", "aliases": [], "salient_facts": []},
             ensure_ascii=False,
@@ -151,13 +151,13 @@ def fact_sheet(world: World, subject: str, facts_about: Callable[[int], Sequence
         {
             "predicate": f.predicate,
             "object": f.claimed,
-            "confidence": round(0.5 + 0.5 * share(seed, "sure", own, f.predicate), 2),
+            "confidence": round(0.5 + 0.5 * share(seed, "sure", entity, f.predicate), 2),
         }
-        for f in (facts_about(own) if facts_about else facts_of(world, own))
+        for f in (facts_about(entity) if facts_about else facts_of(world, entity))
     ]
     sheet = {
-        "summary": f"{subject} is a {world.noun(own)}.",
-        "aliases": list(world.others(own)),
+        "summary": f"{subject} is a {world.noun(entity)}.",
+        "aliases": list(world.others(entity)),
         "salient_facts": facts,
     }
     return json.dumps(sheet, ensure_ascii=False)

@@ -96,12 +96,12 @@ def page(world: World, title: str) -> Page | None:
     return _under(normal, Page(name, text, entity))
 
 
-def _under(asked: str, found: Page) -> Page:
+def _under(asked: str, wiki_page: Page) -> Page:
     """The page as it is found under a title: by a redirect, unless that is its own title, letter by
     letter.
     """
-    own = normal_title(found.title) or found.title
-    return replace(found, title=own, redirect=None if own == asked else asked)
+    title = normal_title(wiki_page.title) or wiki_page.title
+    return replace(wiki_page, title=title, redirect=None if title == asked else asked)
 
 
 def has_page(world: World, entity: int) -> bool:
@@ -139,11 +139,11 @@ def _stated(fact: Fact, name: str, what: str) -> str:
 def search(world: World, query: str, most: int) -> list[int]:
     """Entities whose names a query holds, longest name first; those of its group after them."""
     words = query.split()
-    found: dict[int, None] = {}
+    entities: dict[int, None] = {}
     for length in range(min(8, len(words)), 0, -1):
         for at in range(len(words) - length + 1):
             senses = world.senses(" ".join(words[at : at + length]))
-            found.update(dict.fromkeys([*senses, *(f for e in senses for f in world.fellows(e))]))
-        if len(found) >= most:
+            entities.update(dict.fromkeys([*senses, *(f for e in senses for f in world.fellows(e))]))
+        if len(entities) >= most:
             break
-    return list(found)[:most]
+    return list(entities)[:most]

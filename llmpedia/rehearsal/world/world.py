@@ -106,10 +106,10 @@ class World:
     def _name_group(self, kind: str, entities: list[int], h: int, aliased: int) -> None:
         while True:
             if kind == "sibling":
-                made = self._namer.siblings(h, len(entities))
+                names = self._namer.siblings(h, len(entities))
             else:
-                made = self._namer.homonyms(h, len(entities), kind == "bare")
-            keys = [fold(n.forms[0]) for n in made]
+                names = self._namer.homonyms(h, len(entities), kind == "bare")
+            keys = [fold(n.forms[0]) for n in names]
             if not any(key in self._index for key in keys):
                 break
             h = remixed(h)
@@ -118,7 +118,7 @@ class World:
             self._index[keys[0]] = min(entities)
         else:
             self._index.update(zip(keys, entities, strict=True))
-        for entity, named in zip(entities, made, strict=True):
+        for entity, named in zip(entities, names, strict=True):
             h = remixed(h)
             self._keep(entity, named, h, 1000 if kind == "bare" else aliased)
 
@@ -172,8 +172,8 @@ class World:
     def fellows(self, entity: int) -> list[int]:
         """All members of its group, itself included."""
         g = self.group(entity)
-        found: list[int] = self._entity_at[int(self._starts[g]) : int(self._ends[g])].tolist()
-        return found
+        members: list[int] = self._entity_at[int(self._starts[g]) : int(self._ends[g])].tolist()
+        return members
 
     def entity(self, surface: str) -> int | None:
         """What a surface names; the most popular one of bare homonyms; None for what is no entity."""
@@ -184,8 +184,8 @@ class World:
         key = fold(surface)
         if key in self._senses:
             return self._senses[key]
-        found = self._index.get(key)
-        return () if found is None else (found,)
+        numbers = self._index.get(key)
+        return () if numbers is None else (numbers,)
 
     def depth(self, entity: int) -> float:
         """0 for the most popular entity, 1 for the least, by the logarithm of the rank."""
@@ -201,8 +201,8 @@ class World:
         """The links of the article on ``subject`` in order, each key once but for respellings.
         Cached as ``mentions_of``.
         """
-        own = self.entity(subject)
-        rng = dice(self.settings.seed, "links", fold(subject) if own is None else own)
+        entity = self.entity(subject)
+        rng = dice(self.settings.seed, "links", fold(subject) if entity is None else entity)
         wanted = max(1, round(self.settings.links * (0.6 + 0.8 * rng.random())))
         return self.drawn_links(subject, rng, wanted)
 
@@ -217,11 +217,13 @@ class World:
         """As many links of an article as are ``wanted``, or nearly: those ``kept``, then drawn ones
         to entities it ``knows``.
         """
-        own = self.entity(subject)
+        known_entity = self.entity(subject)
         share = self.settings.shares
         taken = {fold(subject), *(fold(m.surface) for m in kept)}
         out = list(kept)
-        fellows = [e for e in self.fellows(own) if e != own] if own is not None else []
+        fellows = (
+            [e for e in self.fellows(known_entity) if e != known_entity] if known_entity is not None else []
+        )
         for _ in range(4 * wanted):
             if len(out) >= wanted:
                 break
@@ -229,11 +231,11 @@ class World:
             if u < share.generic:
                 mention = Mention(lexicon.GENERIC[int(rng.random() * len(lexicon.GENERIC))], None)
             elif u < share.generic + share.loops:
-                mention = self._loop(subject, own, rng.random())
+                mention = self._loop(subject, known_entity, rng.random())
             else:
                 near = fellows and rng.random() < 0.06
                 entity = fellows[int(rng.random() * len(fellows))] if near else self.popular(rng.random())
-                if entity == own or not knows(entity):
+                if entity == known_entity or not knows(entity):
                     continue
                 mention = Mention(self._surface(entity, rng.random(), rng.random()), entity)
             key = fold(mention.surface)
@@ -270,9 +272,12 @@ class World:
             return False
         return any(word[:1].isupper() or not word.isascii() for word in phrase.split())
 
-    def _loop(self, subject: str, own: int | None, u: float) -> Mention:
+    def _loop(self, subject: str, entity: int | None, u: float) -> Mention:
         """A form built on the subject, or another name of it."""
-        forms = [*(form % subject for form in lexicon.LOOPS), *(self.others(own) if own is not None else ())]
+        forms = [
+            *(form % subject for form in lexicon.LOOPS),
+            *(self.others(entity) if entity is not None else ()),
+        ]
         return Mention(forms[int(u * len(forms))], None)
 
     def _surface(self, entity: int, u: float, v: float) -> str:

@@ -76,26 +76,26 @@ def index_dump(
     """
     # A name of its own: of two processes that index one dump, each renames a whole file.
     wanted = Path(sqlite_path)
-    made = Path(f"{sqlite_path}.{os.getpid()}.partial")
+    partial = Path(f"{sqlite_path}.{os.getpid()}.partial")
     try:
-        made.unlink(missing_ok=True)
-        counts = _fill(made, Export(Path(xml_path), on_progress))
-        with made.open("rb") as file:
+        partial.unlink(missing_ok=True)
+        counts = _fill(partial, Export(Path(xml_path), on_progress))
+        with partial.open("rb") as file:
             os.fsync(file.fileno())
-        os.replace(made, wanted)
+        os.replace(partial, wanted)
     except (sqlite3.Error, OSError) as e:
         raise InputError(
             f"{wanted}: cannot be written ({type(e).__name__}: {e}); give a path on a disk with room"
         ) from e
     finally:
-        made.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
     return counts
 
 
-def _fill(made: Path, export: Export) -> Counts:
+def _fill(partial: Path, export: Export) -> Counts:
     """Until the file is renamed it is worth nothing, so that it is written without a journal."""
     seen: Counter[str] = Counter()
-    with closing(sqlite3.connect(made)) as base:
+    with closing(sqlite3.connect(partial)) as base:
         base.executescript(_TABLES)
         base.executemany("INSERT INTO pages VALUES (?, ?, ?, ?, ?, ?)", _rows(export, seen))
         if seen["articles"] == seen["without_text"]:

@@ -138,9 +138,9 @@ def _open(name: Path, columns: Columns) -> Any:
         # they exit.
         file = pq.ParquetFile(name, memory_map=True, pre_buffer=False)
     except (pa.ArrowException, OSError) as e:
-        said = " ".join(str(e).split())[:200]
+        message = " ".join(str(e).split())[:200]
         raise InputError(
-            f"{name}: cannot be opened as a Parquet file ({type(e).__name__}: {said}); give a whole one"
+            f"{name}: cannot be opened as a Parquet file ({type(e).__name__}: {message}); give a whole one"
         ) from e
     lacking = [c for c in columns.names if c not in file.schema_arrow.names]
     if lacking:

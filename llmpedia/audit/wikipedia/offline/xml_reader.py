@@ -93,9 +93,9 @@ class Export:
             with self.path.open("rb") as raw, _unpacked(raw, self.path.suffix) as file:
                 yield from self._read(file, raw)
         except wrong as e:
-            said = " ".join(str(e).split())[:200]
+            message = " ".join(str(e).split())[:200]
             raise InputError(
-                f"{self.path}: no whole XML export of a wiki ({type(e).__name__}: {said}); give "
+                f"{self.path}: no whole XML export of a wiki ({type(e).__name__}: {message}); give "
                 f"one as .xml, .xml.bz2 or .xml.gz"
             ) from e
 

@@ -175,8 +175,8 @@ def _origin(tree: Any, path: str) -> tuple[str | None, str | None]:
     canonical = tree.document.query_selector('link[rel="canonical"]')
     about = tree.document.query_selector("html[about]")
     foot = [a.getattr("href") or "" for a in tree.document.query_selector_all('a[href*="?oldid="]')]
-    own = [h for h in foot if unquote(h.partition("?")[0]).endswith("/" + path)]
-    told = (about.getattr("about") if about else None) or (own[-1] if own else "")
-    revision = _REVISION.search(told)
-    url = canonical.getattr("href") if canonical else own[-1].partition("?")[0] if own else None
+    links = [h for h in foot if unquote(h.partition("?")[0]).endswith("/" + path)]
+    address = (about.getattr("about") if about else None) or (links[-1] if links else "")
+    revision = _REVISION.search(address)
+    url = canonical.getattr("href") if canonical else links[-1].partition("?")[0] if links else None
     return url, next(filter(None, revision.groups())) if revision else None
