@@ -180,24 +180,24 @@ def _of_audits(
     systems: Sequence[System],
     encode: Encoder | None,
     reviews: Mapping[str, Agreement],
-    made: set[str],
+    table_names: set[str],
     prices: Models | None,
 ) -> tuple[Part, Part]:
-    """Table 6, and the other tables of audits but for those that are ``made`` elsewhere."""
+    """Table 6, and the other tables of audits but for those that are ``table_names`` elsewhere."""
     audits = [audit for system in systems for audit in system.audits]
     if not audits:
         reason = "no run has an audit"
         lacking = [
             {"table": name, "what": "table", "reason": reason}
             for name in _COMMANDS
-            if name not in made | {_AUDITS}
+            if name not in table_names | {_AUDITS}
         ]
         return Part({}), Part({}, lacking)
     names = {system.run.uri: system.name for system in systems}
     tables, missing = audit_report(audits, encode, encode is not None, reviews, names, prices)
     hops = hops_part(tables, missing)
-    left = {name: rows for name, rows in tables.items() if name not in made | {HOPS}}
-    others = [row for row in missing if row["table"] not in made | {HOPS}]
+    left = {name: rows for name, rows in tables.items() if name not in table_names | {HOPS}}
+    others = [row for row in missing if row["table"] not in table_names | {HOPS}]
     shown = {_RENAMED.get(name, name): rows for name, rows in left.items()}
     titles = {_RENAMED.get(name, name): title for name, title in _AUDIT_TITLES.items()}
     return hops, Part(shown, others, titles, title="Audits")

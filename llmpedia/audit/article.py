@@ -91,7 +91,7 @@ async def audit_article(
     audited = Audited(item)
     article = Article(item.wikitext)
     audited.words = article.words
-    claims, found = await asyncio.gather(
+    claims, tier_evidence = await asyncio.gather(
         ask(helpers.judge, stages.claims, Written(item.name, article.text)),
         asyncio.gather(*(look_up(tier, item.name, helpers) for tier in config.audit.tiers)),
     )
@@ -99,9 +99,9 @@ async def audit_article(
     audited.claims = claims.value
     audited.claims_error = claims.error
     audited.claims_completion = claims.key
-    for evidence in found:
+    for evidence in tier_evidence:
         audited.evidence.append(evidence_row(item.subject_id, evidence, helpers.providers[evidence.tier]))
-    usable = [e for e in found if e.outcome in USABLE]
+    usable = [e for e in tier_evidence if e.outcome in USABLE]
     if audited.claims is not None:
         judged = await asyncio.gather(
             *(judge(item.name, audited.claims, e, stages.judge, helpers.judge) for e in usable)

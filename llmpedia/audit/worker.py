@@ -46,8 +46,8 @@ def make_helpers(
         shared: Permits = SharedPermits(limiters[tier], name, wave)
         apart = batched(tier, config)
         provider = make_provider(tier, config, shared.slot if apart else None)
-        own = Permits(_BATCHES * config.wikipedia.batch) if apart else shared
-        evidence[tier] = Client(EvidenceEngine(provider), journaled, commit, config.retries, own)
+        subject_permits = Permits(_BATCHES * config.wikipedia.batch) if apart else shared
+        evidence[tier] = Client(EvidenceEngine(provider), journaled, commit, config.retries, subject_permits)
         providers[tier] = provider.name
     return Helpers(Client(engine, journaled, commit, config.retries, permits), dict(evidence), providers)
 

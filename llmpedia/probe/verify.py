@@ -29,7 +29,7 @@ def verify_build(run: RunFolder) -> Report:
         return report
     rows = {name: run.read(name).to_pylist() for name in _TABLES}
     keys = set(run.read("completions", columns=["key"])["key"].to_pylist())
-    report.checked.update({name: len(found) for name, found in rows.items()})
+    report.checked.update({name: len(of_table) for name, of_table in rows.items()})
     report.checked["completions"] = len(keys)
     done = {m.facts["step"] for m in run.manifests if m.facts["last"]}
     _documents(rows["documents"], report)
@@ -41,10 +41,10 @@ def verify_build(run: RunFolder) -> Report:
     _one_each("relations", "pair_id", rows["relations"], pairs, "relations" in done, report)
     if "subgraphs" in done:
         conflicts = sorted(row["pair_id"] for row in rows["relations"] if row["relation"] == "conflict")
-        found = sorted(row["seed_pair"] for row in rows["subgraphs"])
+        of_table = sorted(row["seed_pair"] for row in rows["subgraphs"])
         report.need(
-            found == conflicts,
-            f"subgraphs: {len(found)} rows do not answer the {len(conflicts)} conflicts one by one",
+            of_table == conflicts,
+            f"subgraphs: {len(of_table)} rows do not answer the {len(conflicts)} conflicts one by one",
         )
     graphs = [row["subgraph_id"] for row in rows["subgraphs"] if row["fate"] == "kept"]
     _one_each("questions", "subgraph_id", rows["questions"], graphs, "questions" in done, report)
@@ -90,14 +90,14 @@ def _one_each(
     table: str, column: str, rows: list[Row], wanted: list[int], finished: bool, report: Report
 ) -> None:
     """One row for each item, in order; where the step is under way, for the first ones."""
-    found = [row[column] for row in rows]
-    expected = wanted if finished else wanted[: len(found)]
+    values = [row[column] for row in rows]
+    expected = wanted if finished else wanted[: len(values)]
     report.need(
-        found == expected,
-        f"{table}: {len(found)} rows do not answer the {len(wanted)} items one by one and in order",
+        values == expected,
+        f"{table}: {len(values)} rows do not answer the {len(wanted)} items one by one and in order",
     )
-    if not finished and len(found) < len(wanted):
-        report.notes.append(f"{len(wanted) - len(found)} of {len(wanted)} items of {table} are not done yet")
+    if not finished and len(values) < len(wanted):
+        report.notes.append(f"{len(wanted) - len(values)} of {len(wanted)} items of {table} are not done yet")
 
 
 def _checks(rows: dict[str, list[Row]], done: set[str], wanted: tuple[str, ...], report: Report) -> None:
@@ -105,33 +105,33 @@ def _checks(rows: dict[str, list[Row]], done: set[str], wanted: tuple[str, ...],
     passed = [row["group_id"] for row in rows["questions"] if row["fate"] == "kept"]
     report.need(len(set(passed)) == len(passed), "questions: two groups have one id")
     for check in CHECKS:
-        own = [row for row in rows["checks"] if row["check"] == check]
+        checks = [row for row in rows["checks"] if row["check"] == check]
         if check not in wanted:
             report.need(
-                not own, f"checks: {len(own)} rows of the {check} check, which this build does not want"
+                not checks, f"checks: {len(checks)} rows of the {check} check, which this build does not want"
             )
             continue
-        for row in own:
+        for row in checks:
             report.need(row["fate"] in _FATES, f"{check} check of {row['group_id']}: fate {row['fate']!r}")
             report.need(
                 (row["fate"] == "kept") == (row["reason"] is None),
                 f"{check} check of {row['group_id']}: fate and reason",
             )
-        found = [row["group_id"] for row in own]
+        groups = [row["group_id"] for row in checks]
         if check == "review":
             report.need(
-                set(found) <= set(passed), "checks: a group was reviewed that did not pass the checks before"
+                set(groups) <= set(passed), "checks: a group was reviewed that did not pass the checks before"
             )
         else:
-            expected = passed if check in done else passed[: len(found)]
+            expected = passed if check in done else passed[: len(groups)]
             report.need(
-                found == expected,
+                groups == expected,
                 f"checks: the {check} check does not follow the groups one by one and in order",
             )
-        left = len(set(passed) - set(found))
+        left = len(set(passed) - set(groups))
         if left and (check == "review" or check not in done):
             report.notes.append(f"{left} of {len(passed)} groups are not through the {check} check yet")
-        kept = {row["group_id"] for row in own if row["fate"] == "kept"}
+        kept = {row["group_id"] for row in checks if row["fate"] == "kept"}
         passed = [group for group in passed if group in kept]
 
 
@@ -180,10 +180,10 @@ def verify_grades(run: RunFolder) -> Report:
             f"{name}: has both an outcome and an error, or neither",
         )
         if row["outcome"] is not None:
-            told = Grading(tuple(row["covered"]), tuple(Contradiction(**c) for c in row["contradictions"]))
+            grading = Grading(tuple(row["covered"]), tuple(Contradiction(**c) for c in row["contradictions"]))
             report.need(
-                outcome(told) == row["outcome"],
-                f"{name}: is {row['outcome']}, its decisions say {outcome(told)}",
+                outcome(grading) == row["outcome"],
+                f"{name}: is {row['outcome']}, its decisions say {outcome(grading)}",
             )
     return report
 

@@ -68,10 +68,10 @@ class Cache:
         return self._connection
 
     def _read(self, provider: str, subject: str) -> str | None:
-        found = self._open().execute(
+        cached = self._open().execute(
             "SELECT at, text FROM evidence WHERE provider = ? AND subject = ?", (provider, subject)
         )
-        row: Any = found.fetchone()
+        row: Any = cached.fetchone()
         return str(row[1]) if row and time.time() - row[0] < self._seconds else None
 
     def _write(self, provider: str, subject: str, text: str) -> None:

@@ -273,7 +273,7 @@ def linked_keys(run: RunFolder, ids: pa.Array, sample: list[str]) -> list[frozen
 
 def _texts(run: RunFolder, ids: pa.Array) -> list[tuple[int, str]]:
     """Texts of those of the subjects whose articles have links; only waves that hold one are read."""
-    found: list[tuple[int, str]] = []
+    wikitexts: list[tuple[int, str]] = []
     for wave in range(run.last_wave + 1):
         rows = run.read("articles", [wave], ["subject_id", "links"])
         wanted = rows["subject_id"].filter(
@@ -282,8 +282,8 @@ def _texts(run: RunFolder, ids: pa.Array) -> list[tuple[int, str]]:
         if len(wanted):
             texts = run.read("articles", [wave], ["subject_id", "wikitext"])
             texts = texts.filter(pc.is_in(texts["subject_id"], value_set=wanted.combine_chunks()))
-            found += zip(texts["subject_id"].to_pylist(), texts["wikitext"].to_pylist(), strict=True)
-    return found
+            wikitexts += zip(texts["subject_id"].to_pylist(), texts["wikitext"].to_pylist(), strict=True)
+    return wikitexts
 
 
 def _audited(

@@ -99,10 +99,10 @@ def _vocabulary(lexicons: Lexicons, agnostic: bool) -> Rows:
 
 
 def _by_topic(cells: Iterable[Cell]) -> dict[str, list[Cell]]:
-    found: defaultdict[str, list[Cell]] = defaultdict(list)
+    by_topic: defaultdict[str, list[Cell]] = defaultdict(list)
     for cell in cells:
-        found[cell.topic.name].append(cell)
-    return dict(found)
+        by_topic[cell.topic.name].append(cell)
+    return dict(by_topic)
 
 
 def _pooled(cells: Sequence[Cell]) -> dict[str, list[Scored]]:

@@ -34,7 +34,7 @@ def exposure_bins(data: ProbeData, strict: bool) -> Rows:
     without counts are left out.
     """
     counted = {question: _counts(item) for question, item in data.items.items()}
-    found = {model: data.outcomes(model, strict) for model in sorted(data.models)}
+    by_model = {model: data.outcomes(model, strict) for model in sorted(data.models)}
     measures: dict[str, Callable[[tuple[int, int]], int]] = {
         "n_maj - n_min": lambda c: c[0] - c[1],
         "n_min": lambda c: c[1],
@@ -45,8 +45,8 @@ def exposure_bins(data: ProbeData, strict: bool) -> Rows:
         for question, counts in counted.items():
             if counts is not None:
                 bins[value(counts).bit_length()].append(question)
-        for model in (ALL_MODELS, *found) if found else ():
-            of_model = found.values() if model == ALL_MODELS else [found[model]]
+        for model in (ALL_MODELS, *by_model) if by_model else ():
+            of_model = by_model.values() if model == ALL_MODELS else [by_model[model]]
             for bits, questions in sorted(bins.items()):
                 low, high = (2 ** (bits - 1), 2**bits - 1) if bits else (0, 0)
                 given = [outcomes[q] for outcomes in of_model for q in questions]
@@ -92,7 +92,7 @@ def _regression(data: ProbeData, models: Sequence[str], strict: bool) -> Rows | 
     import numpy as np
 
     counts = {
-        question: found for question, item in data.items.items() if (found := _counts(item)) is not None
+        question: supports for question, item in data.items.items() if (supports := _counts(item)) is not None
     }
     if len({data.items[question].group_id for question in counts}) < _LEAST_GROUPS:
         return f"fewer than {_LEAST_GROUPS} groups of questions have n_maj and n_min"
@@ -113,7 +113,7 @@ def _regression(data: ProbeData, models: Sequence[str], strict: bool) -> Rows | 
     }
     rows: Rows = []
     for scale, change in {"documents": float, "log1p": math.log1p}.items():
-        values = {question: tuple(map(change, found)) for question, found in counts.items()}
+        values = {question: tuple(map(change, supports)) for question, supports in counts.items()}
         z = _standardised(values)
         if z is None:
             return "n_maj and n_min do not vary, or only together"

@@ -49,11 +49,11 @@ class AuditData:
         """
         subjects = _keyed(rows_of(articles, _ARTICLE), ("subject_id",), "article")
         known_claims = _keyed(rows_of(claims, ("claim_id", "subject_id")), ("claim_id",), "claim")
-        found = _keyed(
+        evidence_rows = _keyed(
             rows_of(evidence, ("subject_id", "tier", "outcome")), ("subject_id", "tier"), "evidence"
         )
         judged = _keyed(rows_of(verdicts, ("claim_id", "tier", "verdict")), ("claim_id", "tier"), "verdict")
-        outcomes = {key: _outcome(row) for key, row in found.items()}
+        outcomes = {key: _outcome(row) for key, row in evidence_rows.items()}
         _check_claims(subjects, known_claims)
         for row in judged.values():
             _check_verdict(row, known_claims, outcomes)

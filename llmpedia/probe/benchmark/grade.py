@@ -167,12 +167,12 @@ async def grade(client: Completer, stage: Grade, response: Response) -> Graded:
     other and goes to the judge.
     """
     try:
-        said = without_thought(response.text)
+        text = without_thought(response.text)
     except AnswerError as e:
         return Graded(error=str(e), error_stage="closed_book")
-    if not said:
+    if not text:
         return Graded(Grading((False,) * len(response.accounts)))
-    reply = await ask(client, stage, replace(response, text=said))
+    reply = await ask(client, stage, replace(response, text=text))
     failed = stage.name if reply.value is None else None
     return Graded(reply.value, reply.error, failed, reply.completions)
 

@@ -62,13 +62,13 @@ def write_grade_sheet(run_uri: str, path: Path, each: int, seed: int) -> int:
 
 def _sheet_row(model: str, question: Row, response: Row) -> Row:
     accounts = "\n".join(f"{n}. {one_line(answer)}" for n, answer in enumerate(question["answers"], 1))
-    told = {
+    row = {
         "model": model,
         "benchmark_id": question["benchmark_id"],
         "question": question["question"],
         "accounts": accounts,
     }
-    return {**told, "response": without_thought(response["text"])}  # graded, so that its thought has an end
+    return {**row, "response": without_thought(response["text"])}  # graded, so that its thought has an end
 
 
 def _in_cells(row: Row, wide: int) -> Row:
@@ -88,7 +88,7 @@ def read_grade_sheet(path: Path) -> list[Row]:
     """
     rows = read_rows(path)
     check_columns(path, rows[0], (*_SHOWN, *READER_COLUMNS))
-    found = []
+    grades = []
     problems = []
     for row in rows:
         if not (row["covered"].strip() or row["contradicted"].strip()):
@@ -98,14 +98,14 @@ def read_grade_sheet(path: Path) -> list[Row]:
         contradicted = _DECISIONS.get(row["contradicted"].strip().lower())
         if covered is None or contradicted is None:
             rule = f"covered must be none or numbers from 1 to {accounts}, contradicted yes or no"
-            said = f"covered = {row['covered']!r}, contradicted = {row['contradicted']!r}"
-            problems.append(f"row {row[NUMBER]} has {said}; {rule}")
+            cells = f"covered = {row['covered']!r}, contradicted = {row['contradicted']!r}"
+            problems.append(f"row {row[NUMBER]} has {cells}; {rule}")
             continue
         against = (Contradiction("", ""),) if contradicted else ()
         graded = {"outcome": outcome(Grading(covered, against)), "covered": covered}
-        found.append({"model": row["model"], "benchmark_id": row["benchmark_id"], **graded})
+        grades.append({"model": row["model"], "benchmark_id": row["benchmark_id"], **graded})
     need_none(path, problems)
-    return found
+    return grades
 
 
 def _numbers(text: str, accounts: int) -> tuple[bool, ...] | None:

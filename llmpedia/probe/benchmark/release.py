@@ -106,8 +106,8 @@ def _records_of(question: Row, graph: Row) -> list[Row]:
 def record(row: Row) -> Row:
     """A row of the table ``benchmark`` in the published format."""
     golds = [{"value": answer} for answer in row["answers"]]
-    told = {"question": row["question"], "gold_answers": golds, "preferred_answer": row["preferred_answer"]}
-    return {"benchmark_id": row["benchmark_id"], "item_group_id": row["group_id"], "eval": told}
+    fields = {"question": row["question"], "gold_answers": golds, "preferred_answer": row["preferred_answer"]}
+    return {"benchmark_id": row["benchmark_id"], "item_group_id": row["group_id"], "eval": fields}
 
 
 def write_benchmark(rows: list[Row], uri: str) -> list[str]:
@@ -167,19 +167,19 @@ def _finished(run: RunFolder) -> RunFolder:
     return run
 
 
-def _row(found: Any, facts: dict[Any, Row], at: str) -> Row:
-    told = found.get("eval") if isinstance(found, dict) else None
-    if not isinstance(told, dict):
+def _row(data: Any, facts: dict[Any, Row], at: str) -> Row:
+    evaluation = data.get("eval") if isinstance(data, dict) else None
+    if not isinstance(evaluation, dict):
         raise InputError(f"{at}: no object with an eval section; give a file in the published format")
-    golds = told.get("gold_answers")
+    golds = evaluation.get("gold_answers")
     answers: list[Any] = (
         [g.get("value") if isinstance(g, dict) else None for g in golds] if isinstance(golds, list) else []
     )
     texts = {
-        "benchmark_id": found.get("benchmark_id"),
-        "item_group_id": found.get("item_group_id"),
-        "eval.question": told.get("question"),
-        "eval.preferred_answer": told.get("preferred_answer"),
+        "benchmark_id": data.get("benchmark_id"),
+        "item_group_id": data.get("item_group_id"),
+        "eval.question": evaluation.get("question"),
+        "eval.preferred_answer": evaluation.get("preferred_answer"),
         **{f"eval.gold_answers[{n}].value": a for n, a in enumerate(answers)},
     }
     for name, text in texts.items():
@@ -189,13 +189,13 @@ def _row(found: Any, facts: dict[Any, Row], at: str) -> Row:
         raise InputError(
             f"{at}: eval.gold_answers = {answers!r}: must be at least two different ones; correct the record"
         )
-    more = facts.get(found["benchmark_id"], {})
+    more = facts.get(data["benchmark_id"], {})
     return {
-        "benchmark_id": found["benchmark_id"],
-        "group_id": found["item_group_id"],
-        "question": told["question"],
+        "benchmark_id": data["benchmark_id"],
+        "group_id": data["item_group_id"],
+        "question": evaluation["question"],
         "answers": answers,
-        "preferred_answer": told["preferred_answer"],
+        "preferred_answer": evaluation["preferred_answer"],
         **{f: more.get(f) for f in _FACTS},
     }
 

@@ -120,16 +120,16 @@ def respond(config: ProbeRunConfig, run_uri: str, names: list[str], progress: Re
     }
 
 
-def _check_engine(name: str, own: ProbeConfig) -> None:
-    check = check_model if own.engine.kind == "vllm" else check_context
+def _check_engine(name: str, settings: ProbeConfig) -> None:
+    check = check_model if settings.engine.kind == "vllm" else check_context
     try:
-        check(own, [_need(own)])
+        check(settings, [_need(settings)])
     except LlmpediaError as e:
         raise type(e)(f"models.{name}: {e}") from e
 
 
-def _need(own: ProbeConfig) -> Need:
-    return Need("closed_book", _QUESTION_CHARS, own.stage("closed_book").max_tokens or 0)
+def _need(settings: ProbeConfig) -> Need:
+    return Need("closed_book", _QUESTION_CHARS, settings.stage("closed_book").max_tokens or 0)
 
 
 def _respond_one(
@@ -139,10 +139,10 @@ def _respond_one(
     benchmark: list[Row],
     progress: Report,
 ) -> int:
-    own = config.of_model(name)
+    settings = config.of_model(name)
     model = config.models[name]
-    description = _described(own, RunKind.RESPONSES, benchmark, name)
-    with open_job(uri, description, machine_of(own)) as job:
+    description = _described(settings, RunKind.RESPONSES, benchmark, name)
+    with open_job(uri, description, machine_of(settings)) as job:
         folder = job.run
         facts = model.model_dump(
             mode="json", include={"family", "parameters_b", "reasoning", "group", "base"}
@@ -158,8 +158,8 @@ def _respond_one(
             return 0
         tell = _teller(name, len(benchmark), progress)
         tell("starting Ray and the engine", len(before))
-        with Session(own, [_need(own)], embeds=False) as session:
-            _Asking(own, job, session, tell).run(items)
+        with Session(settings, [_need(settings)], embeds=False) as session:
+            _Asking(settings, job, session, tell).run(items)
     return len(items)
 
 
@@ -199,11 +199,11 @@ def grade_responses(
     Raises: ConfigError, InputError, EngineError: one line; what was committed stays, and the same
         call resumes.
     """
-    own = config.of_judge()
+    judge = config.of_judge()
     answered = {name: _open_responses(model_folder(run_uri, name)) for name in chosen(config, names)}
     for name, responses in answered.items():  # grades that are there may be another judge's
         if Folder(grades_folder(run_uri, name)).exists(RUN_FILE):
-            _check_grades(own, run_uri, name, responses)
+            _check_grades(judge, run_uri, name, responses)
     left = {name: _ungraded(folder, grades_folder(run_uri, name)) for name, folder in answered.items()}
     if not any(left.values()):
         return dict.fromkeys(answered, 0)
@@ -212,25 +212,25 @@ def grade_responses(
     )
     prompt = len(load_prompt("probe/grade").system)
     need = Need(
-        "grade", longest + _QUESTION_CHARS + _RESPONSE_CHARS + prompt, own.stage("grade").max_tokens or 0
+        "grade", longest + _QUESTION_CHARS + _RESPONSE_CHARS + prompt, judge.stage("grade").max_tokens or 0
     )
-    with Session(own, [need], embeds=False) as session:
+    with Session(judge, [need], embeds=False) as session:
         for name, responses in answered.items():
             uri = grades_folder(run_uri, name)
             benchmark = _benchmark_of(responses)
-            description = _described(own, RunKind.GRADES, benchmark, name)
-            with open_job(uri, description, machine_of(own)) as job:
+            description = _described(judge, RunKind.GRADES, benchmark, name)
+            with open_job(uri, description, machine_of(judge)) as job:
                 _same_benchmark(job.run, benchmark)
                 items = _ungraded(responses, uri)
                 if items:
-                    _Asking(own, job, session, _teller(name, len(benchmark), progress)).run(items)
+                    _Asking(judge, job, session, _teller(name, len(benchmark), progress)).run(items)
     return {name: len(items) for name, items in left.items()}
 
 
-def _check_grades(own: ProbeConfig, run_uri: str, name: str, responses: RunFolder) -> None:
+def _check_grades(judge: ProbeConfig, run_uri: str, name: str, responses: RunFolder) -> None:
     """Raise unless the grades of a model that are there are by this judge and of this benchmark."""
     benchmark = _benchmark_of(responses)
-    description = _described(own, RunKind.GRADES, benchmark, name)
+    description = _described(judge, RunKind.GRADES, benchmark, name)
     _same_benchmark(RunFolder.create_or_open(grades_folder(run_uri, name), description), benchmark)
 
 
@@ -259,10 +259,10 @@ def _ungraded(responses: RunFolder, grades_uri: str) -> list[Row]:
         if response is None or response["error"] is not None:
             continue
         if grade is None or grade["error_stage"] == "grade" or grade["response"] != response["completion"]:
-            told = {k: row[k] for k in ("benchmark_id", "question", "answers")}
+            fields = {k: row[k] for k in ("benchmark_id", "question", "answers")}
             attempt = grade["attempt"] + 1 if grade else 1
             more = {"text": response["text"], "response": response["completion"], "attempt": attempt}
-            items.append({"subject_id": number, **told, **more})
+            items.append({"subject_id": number, **fields, **more})
     return sorted(items, key=_never_tried_first)
 
 

@@ -31,9 +31,9 @@ class _QuestionWorker(Worker):
     async def visit(self, row: Row) -> str:
         """See :class:`Worker`."""
         item = json.loads(row["item"])
-        found, asked = await self.asked(item)
+        answer, asked = await self.asked(item)
         completions = [completion_row(item["subject_id"], r, c) for r, c in asked]
-        told = {"benchmark_id": item["benchmark_id"], "attempt": item["attempt"], **found}
+        told = {"benchmark_id": item["benchmark_id"], "attempt": item["attempt"], **answer}
         return json.dumps({"row": told, "completions": completions})
 
     @abstractmethod
@@ -46,14 +46,14 @@ class RespondWorker(_QuestionWorker):
 
     async def asked(self, item: Row) -> tuple[Row, list[Any]]:
         """See :class:`_QuestionWorker`."""
-        told = await respond(self.client, ClosedBook(self.config), item["question"])
+        response = await respond(self.client, ClosedBook(self.config), item["question"])
         row = {
-            "text": told.text,
-            "finish_reason": told.finish_reason,
-            "truncated": told.truncated,
-            "error": told.error,
+            "text": response.text,
+            "finish_reason": response.finish_reason,
+            "truncated": response.truncated,
+            "error": response.error,
         }
-        return {**row, "completion": told.key}, told.completions
+        return {**row, "completion": response.key}, response.completions
 
 
 class GradeWorker(_QuestionWorker):
@@ -63,13 +63,13 @@ class GradeWorker(_QuestionWorker):
         """See :class:`_QuestionWorker`."""
         response = Response(item["question"], tuple(item["answers"]), item["text"])
         graded = await grade(self.client, Grade(self.config), response)
-        found = graded.grading
+        grading = graded.grading
         row = {
             "response": item["response"],
             "outcome": graded.outcome,
-            "covered": list(found.covered) if found else None,
-            "evidence": list(found.evidence) if found else None,
-            "contradictions": [c.__dict__ for c in found.contradictions] if found else None,
+            "covered": list(grading.covered) if grading else None,
+            "evidence": list(grading.evidence) if grading else None,
+            "contradictions": [c.__dict__ for c in grading.contradictions] if grading else None,
             "error_stage": graded.error_stage,
             "error": graded.error,
             "completion": graded.completions[-1][0].key if graded.completions else None,

@@ -35,12 +35,12 @@ class Accounts:
         """
         agree = (a == b) & (a != NOTHING)
         differ = np.zeros(len(a), bool)
-        told = np.flatnonzero((a != b) & (a != NOTHING) & (b != NOTHING))
-        packed, which = np.unique(np.minimum(a, b)[told] << 32 | np.maximum(a, b)[told], return_inverse=True)
+        both = np.flatnonzero((a != b) & (a != NOTHING) & (b != NOTHING))
+        packed, which = np.unique(np.minimum(a, b)[both] << 32 | np.maximum(a, b)[both], return_inverse=True)
         sets = self._sets
         holds = [_holds(sets[p >> 32], sets[p & 0xFFFFFFFF]) for p in packed.tolist()]
-        agree[told] = np.array(holds, bool)[which]
-        differ[told] = ~agree[told]
+        agree[both] = np.array(holds, bool)[which]
+        differ[both] = ~agree[both]
         return agree, differ
 
 

@@ -35,16 +35,16 @@ def sightings(
     document was labelled for. Subjects are found over the whole document up to there, since the one
     who is meant is usually named before.
     """
-    told = list(mentions)
-    title = next(({m.key: m.surface} for m in told if m.label == TITLE), {})
-    subjects = _subjects(text, sentences[: point.last + 1], told, slots)
-    found = []
+    listed = list(mentions)
+    title = next(({m.key: m.surface} for m in listed if m.label == TITLE), {})
+    subjects = _subjects(text, sentences[: point.last + 1], listed, slots)
+    sightings_of = []
     for i in range(max(point.first, 0), len(subjects)):
         start, end = sentences[i]
         spoken = slots.of(text[start:end])
         seen = {**title, **subjects[i]} if spoken else {}
-        found += [Sighting(i, key, surface, slot) for key, surface in seen.items() for slot in spoken]
-    return found
+        sightings_of += [Sighting(i, key, surface, slot) for key, surface in seen.items() for slot in spoken]
+    return sightings_of
 
 
 def _subjects(
@@ -59,9 +59,9 @@ def _subjects(
     named = _named(sentences, mentions)
     subjects: list[_Named] = []
     before: _Named = {}
-    for (start, end), own in zip(sentences, named, strict=True):
-        taken = before and (not own or slots.refers(text[start:end]))
-        about = {**dict(list(before.items())[:_HANDED_ON]), **own} if taken else own
+    for (start, end), named_here in zip(sentences, named, strict=True):
+        taken = before and (not named_here or slots.refers(text[start:end]))
+        about = {**dict(list(before.items())[:_HANDED_ON]), **named_here} if taken else named_here
         subjects.append(dict(list(about.items())[:MOST_SUBJECTS]))
         before = subjects[-1] or before
     return subjects

@@ -92,15 +92,15 @@ class _Cues:
             for cue in cues:
                 names[" ".join(cue.lower().split())].add(name)
         # A cue of a script without spaces is found inside a run of letters.
-        self._inside = {cue: frozenset(found) for cue, found in names.items() if has_unspaced(cue)}
+        self._inside = {cue: frozenset(slots) for cue, slots in names.items() if has_unspaced(cue)}
         apart = [
-            (_TOKEN.findall(cue), frozenset(found)) for cue, found in names.items() if cue not in self._inside
+            (_TOKEN.findall(cue), frozenset(slots)) for cue, slots in names.items() if cue not in self._inside
         ]
-        self._words = {tokens[0]: found for tokens, found in apart if len(tokens) == 1}
+        self._words = {tokens[0]: slots for tokens, slots in apart if len(tokens) == 1}
         self._phrases: dict[str, list[tuple[str, frozenset[str]]]] = defaultdict(list)
-        for tokens, found in apart:
+        for tokens, slots in apart:
             if len(tokens) > 1:
-                self._phrases[tokens[0]].append((_row(tokens), found))
+                self._phrases[tokens[0]].append((_row(tokens), slots))
         self._firsts = frozenset(self._words) | frozenset(self._phrases)
 
     def names(self, sentence: str) -> set[str]:
@@ -108,17 +108,17 @@ class _Cues:
         plain = sentence.lower()
         tokens = _TOKEN.findall(plain)
         firsts = self._firsts.intersection(tokens)
-        found: set[str] = set()
+        slots: set[str] = set()
         for first in firsts & self._words.keys():
-            found |= self._words[first]
+            slots |= self._words[first]
         if not firsts.isdisjoint(self._phrases):
             row = _row(tokens)
             for first in firsts & self._phrases.keys():
-                found.update(
+                slots.update(
                     name for phrase, names in self._phrases[first] if phrase in row for name in names
                 )
-        found.update(name for cue, names in self._inside.items() if cue in plain for name in names)
-        return found
+        slots.update(name for cue, names in self._inside.items() if cue in plain for name in names)
+        return slots
 
 
 def _row(tokens: list[str]) -> str:

@@ -75,9 +75,11 @@ def by_shared(words: Rows, names: Rows, documents: Ints) -> Places:
     do.
     """
     parts = [(words, 1), (names, 2)]
-    found = [(*near(_shared(*rows.of(documents), len(documents)), _REACH), weight) for rows, weight in parts]
-    packed, which = np.unique(np.concatenate([a << 32 | b for a, b, _, _ in found]), return_inverse=True)
-    weights = np.concatenate([np.full(len(a), weight) for a, _, _, weight in found])
+    neighbours = [
+        (*near(_shared(*rows.of(documents), len(documents)), _REACH), weight) for rows, weight in parts
+    ]
+    packed, which = np.unique(np.concatenate([a << 32 | b for a, b, _, _ in neighbours]), return_inverse=True)
+    weights = np.concatenate([np.full(len(a), weight) for a, _, _, weight in neighbours])
     return Places(
         packed >> 32, packed & 0xFFFFFFFF, np.bincount(which, weights, len(packed)).astype(np.int64)
     )

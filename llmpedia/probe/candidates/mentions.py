@@ -234,10 +234,10 @@ class GlinerTagger(_Windowed):
         self.most = most
 
     def _spans(self, texts: list[str]) -> list[list[Span]]:
-        found = self._model.inference(
+        entities = self._model.inference(
             texts, list(GLINER_LABELS), threshold=GLINER_THRESHOLD, batch_size=_BATCH
         )
-        return [[Span(e["start"], e["end"], e["label"]) for e in inside] for inside in found]
+        return [[Span(e["start"], e["end"], e["label"]) for e in inside] for inside in entities]
 
 
 class TnerTagger(_Windowed):
@@ -258,10 +258,10 @@ class TnerTagger(_Windowed):
         words = [list(_WORD.finditer(text)) for text in texts]
         if not words:
             return []
-        told = self._model.predict([[m.group() for m in line] for line in words], batch_size=_BATCH)
+        labels = self._model.predict([[m.group() for m in line] for line in words], batch_size=_BATCH)
         return [
             [_joined(line, e) for e in inside]
-            for line, inside in zip(words, told["entity_prediction"], strict=True)
+            for line, inside in zip(words, labels["entity_prediction"], strict=True)
         ]
 
 

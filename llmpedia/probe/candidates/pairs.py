@@ -122,11 +122,11 @@ class _Corpus:
         for key in sorted(set(document.mentions)):
             self.mention_document.append(place)
             self.mention_name.append(self._name(key))
-        for (subject, slot), told in self._told(document).items():
+        for (subject, slot), values in self._told(document).items():
             self.fact_document.append(place)
             self.fact_subject.append(self._name(subject))
             self.fact_slot.append(self._slot_of[slot])
-            self.fact_account.append(self.accounts.add(told))
+            self.fact_account.append(self.accounts.add(values))
 
     def _name(self, key: str) -> int:
         return self.names.setdefault(key, len(self.names))
@@ -145,10 +145,10 @@ class _Corpus:
             if key not in values:
                 start, end = cuts[seen.sentence]
                 values[key] = self.slots.told(seen.slot, document.text[start:end])
-            told = values[key]
+            value = values[key]
             if self.slots.takes_names(seen.slot):
-                told = told.difference(seen.surface.casefold().split())
-            facts[seen.subject, seen.slot] = facts.get((seen.subject, seen.slot), frozenset()) | told
+                value = value.difference(seen.surface.casefold().split())
+            facts[seen.subject, seen.slot] = facts.get((seen.subject, seen.slot), frozenset()) | value
         return facts
 
 
@@ -216,22 +216,22 @@ class _Search:
     def candidates(self) -> Candidates:
         """See :func:`candidate_pairs`."""
         parts = [self._judged(chunk, sizes) for chunk, sizes in self._groups()]
-        found = _together([_nothing(), *parts, self._open()])
-        order = np.lexsort((found.slot, found.subject, found.b, found.a, -found.score))
-        found = found.where(order)
-        across = np.cumsum(~found.point) > self._settings.across
-        found = self._without(found, across & ~found.point, "across")
-        found = self._without(found, np.arange(len(found.a)) >= self._settings.total, "total")
-        return Candidates(list(self._rows(found)), dict(self._left_out))
+        pairs = _together([_nothing(), *parts, self._open()])
+        order = np.lexsort((pairs.slot, pairs.subject, pairs.b, pairs.a, -pairs.score))
+        pairs = pairs.where(order)
+        across = np.cumsum(~pairs.point) > self._settings.across
+        pairs = self._without(pairs, across & ~pairs.point, "across")
+        pairs = self._without(pairs, np.arange(len(pairs.a)) >= self._settings.total, "total")
+        return Candidates(list(self._rows(pairs)), dict(self._left_out))
 
-    def _without(self, found: _Found, out: npt.NDArray[np.bool_], reason: str) -> _Found:
+    def _without(self, pairs: _Found, out: npt.NDArray[np.bool_], reason: str) -> _Found:
         self._left_out[reason] += int(out.sum())
-        return found.where(~out)
+        return pairs.where(~out)
 
-    def _rows(self, found: _Found) -> Iterator[dict[str, Any]]:
-        a = self._numbers[found.a].tolist()
-        b = self._numbers[found.b].tolist()
-        columns = (found.point.tolist(), found.subject.tolist(), found.slot.tolist(), found.score.tolist())
+    def _rows(self, pairs: _Found) -> Iterator[dict[str, Any]]:
+        a = self._numbers[pairs.a].tolist()
+        b = self._numbers[pairs.b].tolist()
+        columns = (pairs.point.tolist(), pairs.subject.tolist(), pairs.slot.tolist(), pairs.score.tolist())
         for i, (one, other, point, subject, slot, score) in enumerate(zip(a, b, *columns, strict=True)):
             yield {
                 "pair_id": i,

@@ -99,11 +99,11 @@ class SealedTexts:
 
     def likeness(self, a: Ints, b: Ints) -> Floats:
         """The estimated similarity of each pair."""
-        found = np.empty(len(a), np.float32)
+        estimates = np.empty(len(a), np.float32)
         for at in range(0, len(a), 100_000):
             part = slice(at, at + 100_000)
-            found[part] = (self.sketches[a[part]] == self.sketches[b[part]]).mean(axis=1)
-        return found
+            estimates[part] = (self.sketches[a[part]] == self.sketches[b[part]]).mean(axis=1)
+        return estimates
 
     def copies(self, a: Ints, b: Ints, likeness: Floats, limit: float) -> npt.NDArray[np.bool_]:
         """Of which pairs the documents have the same figures and words alike from ``limit`` on,

@@ -66,15 +66,15 @@ def _stem(path: str) -> str:
 
 def _entries(lines: list[bytes]) -> dict[tuple[int, int] | str, list[str]]:
     """Headwords by (offset, size), or by what is wrong with their line, in order of the lines."""
-    found: dict[tuple[int, int] | str, list[str]] = {}
+    entries: dict[tuple[int, int] | str, list[str]] = {}
     for number, line in enumerate(lines, 1):
         word, *rest = line.split(b"\t")
         try:
             place: tuple[int, int] | str = _number(rest[0]), _number(rest[1])
         except (IndexError, KeyError):
             place = f"line {number} of the index is not headword, offset and size"
-        found.setdefault(place, []).append(word.decode(errors="replace"))
-    return found
+        entries.setdefault(place, []).append(word.decode(errors="replace"))
+    return entries
 
 
 def _number(digits: bytes) -> int:

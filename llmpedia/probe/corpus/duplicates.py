@@ -96,9 +96,9 @@ class Seen:
         if known is not None:
             return known
         near = self._near(number, signature)
-        found = None if near is None else (DocumentFate.NEAR_DUPLICATE, near)
-        self._folded[folded] = found or (DocumentFate.EXACT_DUPLICATE, number)
-        return found
+        fate = None if near is None else (DocumentFate.NEAR_DUPLICATE, near)
+        self._folded[folded] = fate or (DocumentFate.EXACT_DUPLICATE, number)
+        return fate
 
     def _near(self, number: int, signature: bytes | None) -> int | None:
         from datasketch import LeanMinHash

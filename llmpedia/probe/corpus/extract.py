@@ -72,13 +72,13 @@ class PageReader:
             process.stdin.write(len(message).to_bytes(HEADER, "big") + message)
             process.stdin.flush()
             size = int.from_bytes(process.stdout.read(HEADER), "big")
-            said = process.stdout.read(size)
+            output = process.stdout.read(size)
         except BrokenPipeError:
             size = 0
-            said = b""
-        if not size or len(said) < size:
+            output = b""
+        if not size or len(output) < size:
             return self._died()
-        return Text(*pickle.loads(said))  # noqa: S301 - from our own process
+        return Text(*pickle.loads(output))  # noqa: S301 - from our own process
 
     def close(self) -> None:
         """End the process."""
@@ -124,12 +124,12 @@ def _answer(message: bytes) -> tuple[str | None, str | None]:
     """
     body, charset = pickle.loads(message)  # noqa: S301 - from our own parent
     try:
-        found = page_text(body, charset)
+        text = page_text(body, charset)
     # the page is hostile by assumption, and a parser may raise anything: the page is what is at
     # fault
     except Exception as e:
         return None, f"HTML that cannot be read ({reason(e)})"
-    return found.text, found.reason
+    return text.text, text.reason
 
 
 if __name__ == "__main__":

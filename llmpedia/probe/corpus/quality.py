@@ -80,9 +80,9 @@ def train(
     labels = sorted({label for label, _ in rows})
     wrong = next((label for label in labels if not label.startswith(LABEL) or len(label.split()) != 1), None)
     if wrong is not None or len(labels) < 2:
-        told = f"label {wrong!r}" if wrong is not None else f"labels {labels}"
+        named = f"label {wrong!r}" if wrong is not None else f"labels {labels}"
         raise InputError(
-            f"{told}: a classifier needs two labels or more, each a word that begins with {LABEL}; "
+            f"{named}: a classifier needs two labels or more, each a word that begins with {LABEL}; "
             f"correct them"
         )
     with tempfile.TemporaryDirectory() as folder:

@@ -78,21 +78,21 @@ def corpus_files(settings: CorpusSection) -> list[CorpusFile]:
         kind = kind_of(path)
         return kind is not None and asked in (None, kind)
 
-    found = find_files("corpus.source", where, wanted, "a file of documents")
-    kinds = {path: kind_of(path) for path in found.paths}
+    files = find_files("corpus.source", where, wanted, "a file of documents")
+    kinds = {path: kind_of(path) for path in files.paths}
     if len(kinds) == 1 and (
         asked or where.endswith(INDEX)
     ):  # a file may be named as it likes where its kind is told
         (path,) = kinds
         kind = asked or "dictd"
-        kinds = {texts_of(found.filesystem, path) if kind == "dictd" else path: kind}
+        kinds = {texts_of(files.filesystem, path) if kind == "dictd" else path: kind}
     if not kinds or None in kinds.values():
         raise InputError(
             f"corpus.source = {where!r}: no documents{f' of kind {asked}' if asked else ''} there; "
             f"give a file named .parquet, "
             ".jsonl, .warc.gz, .html, .txt or .dict.dz, a folder of them, or set corpus.kind"
         )
-    return [CorpusFile(found.name(path), path, str(kind)) for path, kind in kinds.items()]
+    return [CorpusFile(files.name(path), path, str(kind)) for path, kind in kinds.items()]
 
 
 def read_file(file: CorpusFile, settings: CorpusSection) -> Iterator[Raw]:
@@ -175,12 +175,12 @@ def _string(name: str, value: Callable[[], Any]) -> tuple[str | None, str | None
     is taken out.
     """
     try:
-        found = value()
+        text = value()
     except UnicodeDecodeError:
         return None, f"{name} is not UTF-8"
-    if half_character(found):
+    if half_character(text):
         return None, f"{name} holds half a character, which UTF-8 cannot"
-    return found if isinstance(found, str) else None, None
+    return text if isinstance(text, str) else None, None
 
 
 def _html(fs: pafs.FileSystem, path: str, settings: CorpusSection) -> Iterator[Raw]:

@@ -34,9 +34,9 @@ def prepared_rows(files: list[CorpusFile], settings: CorpusSection) -> Iterator[
     """
     import ray
 
-    found = _on_ray(files, settings) if ray.is_initialized() else _here(files, settings)
-    with closing(found):  # whatever stops the reading, an execution must not outlive it
-        for batch in found:
+    rows = _on_ray(files, settings) if ray.is_initialized() else _here(files, settings)
+    with closing(rows):  # whatever stops the reading, an execution must not outlive it
+        for batch in rows:
             for row in batch.to_pylist():
                 if row["fatal"]:
                     fatal = json.loads(row["fatal"])
@@ -63,22 +63,22 @@ def _on_ray(files: list[CorpusFile], settings: CorpusSection) -> Generator[pa.Ta
     context.execution_options.preserve_order = True
     context.target_max_block_size = _BLOCK
     context.custom_execution_callback_classes = []
-    told = {"settings": settings.model_dump_json()}
+    arguments = {"settings": settings.model_dump_json()}
     # What lies on this machine's disk need not lie on another's.
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     place: dict[str, Any] = {} if "://" in settings.source else {"scheduling_strategy": here}
     with ray.data.DataContext.current(context):
         files_data = ray.data.from_blocks([pa.Table.from_pylist([asdict(file)]) for file in files])
         raw = files_data.map_batches(
-            _read_there, batch_size=None, batch_format="pyarrow", fn_kwargs=told, num_cpus=0.5, **place
+            _read_there, batch_size=None, batch_format="pyarrow", fn_kwargs=arguments, num_cpus=0.5, **place
         )
         if settings.documents is not None:
             raw = raw.limit(settings.documents)
         data = raw.map_batches(
-            _prepare_there, batch_size=None, batch_format="pyarrow", fn_kwargs=told, num_cpus=1
+            _prepare_there, batch_size=None, batch_format="pyarrow", fn_kwargs=arguments, num_cpus=1
         )
-        found = iter(data.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0))
-    yield from found
+        batches = iter(data.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0))
+    yield from batches
 
 
 def _read_there(batch: pa.Table, settings: str) -> Iterator[pa.Table]:

@@ -47,17 +47,17 @@ def warc_documents(stream: pa.NativeFile) -> Iterator[Raw]:
     from fastwarc.warc import ArchiveIterator
 
     readers = {"response": _response, "conversion": _conversion}
-    told: Any = _Told(stream)
-    for record in ArchiveIterator(told, parse_http=False):
+    counted: Any = _Told(stream)
+    for record in ArchiveIterator(counted, parse_http=False):
         if "Content-Length" not in record.headers:
             raise EOFError("it ends within the header of a record")
         size = record.content_length
         read = readers.get((record.headers.get("WARC-Type") or "").lower())
-        found, taken = read(record) if read else (None, 0)
+        document, taken = read(record) if read else (None, 0)
         if taken + record.consume() < size:
             raise EOFError("it ends within a record")
-        if found is not None:
-            yield found
+        if document is not None:
+            yield document
 
 
 def _conversion(record: Any) -> tuple[Raw | None, int]:

@@ -16,10 +16,10 @@ from llmpedia.stages import Reply, ask
 
 def group_item(row: Row) -> Row:
     """A group whose questions are to be checked, as an item without texts."""
-    told = {k: row[k] for k in ("group_id", "named_entity", "clue_based")}
+    fields = {k: row[k] for k in ("group_id", "named_entity", "clue_based")}
     return {
         "subject_id": row["subgraph_id"],
-        **told,
+        **fields,
         "accounts": [answer["value"] for answer in row["answers"]],
     }
 

@@ -14,7 +14,9 @@ def prepared(state: BuildState, config: BuildConfig) -> Iterator[Prepared]:
     """Documents with a sure knowledge point, in order of their numbers."""
     for point, seen, keys in state.labelled():
         if point["error"] is None and point["confidence"] >= config.knowledge.least_confidence:
-            told = [Sighting(**{k: s[k] for k in ("sentence", "subject", "surface", "slot")}) for s in seen]
+            sightings = [
+                Sighting(**{k: s[k] for k in ("sentence", "subject", "surface", "slot")}) for s in seen
+            ]
             yield Prepared(
-                point["number"], tuple(point["path"]), told, keys, state.texts.text(point["number"])
+                point["number"], tuple(point["path"]), sightings, keys, state.texts.text(point["number"])
             )

@@ -66,8 +66,8 @@ def write_review_sheet(run: RunFolder, path: Path) -> int:
             for c in ("read", "web")
             if (group["group_id"], c) in checks
         }
-        told = {k: group[k] for k in ("group_id", "named_entity", "clue_based", "answers")}
-        items.append(ReviewItem(**told, documents=documents, **proofs))
+        fields = {k: group[k] for k in ("group_id", "named_entity", "clue_based", "answers")}
+        items.append(ReviewItem(**fields, documents=documents, **proofs))
     return write_sheet(items, path)
 
 
@@ -88,8 +88,8 @@ def take_review(run: RunFolder, path: Path, overrule: bool) -> dict[str, int]:
         rows = _news(read.rows, last_checks(run), path, overrule)
         if rows:
             tables = {"checks": table("checks", rows)}
-            told = facts_of_commit("review", tables, run.last)
-            run.commit(lease, tables, {"step": "review", "items": len(rows), "last": False, **told})
+            facts = facts_of_commit("review", tables, run.last)
+            run.commit(lease, tables, {"step": "review", "items": len(rows), "last": False, **facts})
     kept = sum(row["fate"] == "kept" for row in rows)
     again = len(read.rows) - len(rows)
     return {
@@ -108,8 +108,8 @@ def _news(rows: list[Row], checks: dict[tuple[str, str], Row], path: Path, overr
         group = other[0]["group_id"]
         was = before[other[0]["group_id"]]
         assert was is not None  # it is one of those decided before
-        told = f"group {group} is {other[0]['fate']} here and was {was['fate']} by {was['by']}"
+        message = f"group {group} is {other[0]['fate']} here and was {was['fate']} by {was['by']}"
         raise InputError(
-            f"{path}: {len(other)} groups were decided otherwise ({told}); agree, or give --overrule"
+            f"{path}: {len(other)} groups were decided otherwise ({message}); agree, or give --overrule"
         )
     return [row for row in rows if before[row["group_id"]] is None or row in other]

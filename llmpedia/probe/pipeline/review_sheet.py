@@ -76,11 +76,11 @@ def write_sheet(items: Sequence[ReviewItem], path: Path) -> int:
     need_free(path)
     if not items:
         raise InputError(f"{path}: no group to review; take a build whose checks have kept some")
-    told = [cells(_cited(item)) for item in items]
-    wide = max(map(len, told))
+    rows = [cells(_cited(item)) for item in items]
+    wide = max(map(len, rows))
     write_rows(
         path,
-        [_sheet_row(item, columns(_DOCUMENTS, texts, wide)) for item, texts in zip(items, told, strict=True)],
+        [_sheet_row(item, columns(_DOCUMENTS, texts, wide)) for item, texts in zip(items, rows, strict=True)],
     )
     return len(items)
 
@@ -156,12 +156,12 @@ def _seal(row: Row) -> str:
     """Hash of what is shown, but for what spreadsheet programs do to white space and what guards
     against formulas.
     """
-    told = [
+    sealed = [
         f"{name}:{' '.join(str(row[name]).lstrip(chr(39)).split())}"
         for name in sorted(row)
         if _is_shown(name)
     ]
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
+    return hashlib.sha256("\n".join(sealed).encode()).hexdigest()[:16]
 
 
 def _is_shown(name: str) -> bool:

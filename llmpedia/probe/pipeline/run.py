@@ -166,13 +166,13 @@ class _Build:
 
     def _pairs(self) -> None:
         self._progress(Progress("candidate pairs", 0))
-        found = candidate_pairs(prepared(BuildState(self._run), self._config), self._config.pairs)
+        candidates = candidate_pairs(prepared(BuildState(self._run), self._config), self._config.pairs)
         self._commit(
             "pairs",
-            {"pairs": table("pairs", found.pairs)},
-            len(found.pairs),
+            {"pairs": table("pairs", candidates.pairs)},
+            len(candidates.pairs),
             True,
-            {"left_out": found.left_out},
+            {"left_out": candidates.left_out},
         )
 
     def _subgraphs(self) -> None:

@@ -57,8 +57,8 @@ class BuildState:
 
     def rows(self, table: str, columns: list[str] | None = None) -> list[Row]:
         """All committed rows of a table."""
-        found: list[Row] = self.run.read(table, columns=columns).to_pylist()
-        return found
+        rows: list[Row] = self.run.read(table, columns=columns).to_pylist()
+        return rows
 
     def labelled(self) -> Iterator[tuple[Row, list[Row], list[str]]]:
         """(knowledge point, sightings, keys of the mentions) of each document, in order; memory
@@ -96,15 +96,15 @@ class BuildState:
         """Canonical key of a pair's subject -> how it is written where it is first seen; memory
         holds one commit's mentions.
         """
-        found: dict[str, str] = {}
+        surfaces: dict[str, str] = {}
         wanted = {pair["subject"] for pair in self.pairs}
         for table, key in (("sightings", "subject"), ("mentions", "key")):
             for wave in range(len(self.run.manifests)):
                 read = self.run.read(table, [wave], [key, "surface"])
                 for subject, surface in zip(read[key].to_pylist(), read["surface"].to_pylist(), strict=True):
                     if subject in wanted:
-                        found.setdefault(subject, surface)
-        return found
+                        surfaces.setdefault(subject, surface)
+        return surfaces
 
     @cached_property
     def paths(self) -> dict[int, list[str]]:

@@ -136,25 +136,25 @@ class KnowledgeStep(Step):
             "error": reply.error,
             "completion": reply.key,
         }
-        found: dict[str, list[Row]] = {"mentions": [], "sightings": []}
+        tables: dict[str, list[Row]] = {"mentions": [], "sightings": []}
         if point is not None and point.confidence >= self.config.knowledge.least_confidence:
-            found = await self._tagged(item, point, cuts)
-        return Visit({"knowledge_points": [row], **found}, reply.completions)
+            tables = await self._tagged(item, point, cuts)
+        return Visit({"knowledge_points": [row], **tables}, reply.completions)
 
     async def _tagged(
         self, item: Row, point: KnowledgePoint, cuts: list[tuple[int, int]]
     ) -> dict[str, list[Row]]:
         tagger, slots, lock = self._tagging
         async with lock:  # the taggers are not made for threads
-            told = (
+            points = (
                 await asyncio.to_thread(
                     tagger.mentions, [item["text"]], [title_of(item["url"], item["text"])]
                 )
             )[0]
-        seen = sightings(item["text"], cuts, point, told, slots)
+        seen = sightings(item["text"], cuts, point, points, slots)
         number = {"number": item["subject_id"]}
         return {
-            "mentions": [{**number, **_plain(m, "start end surface key kind label")} for m in told],
+            "mentions": [{**number, **_plain(m, "start end surface key kind label")} for m in points],
             "sightings": [{**number, **_plain(s, "sentence subject surface slot")} for s in seen],
         }
 
@@ -175,8 +175,8 @@ class RelationStep(Step):
     def loaded(self, item: Row, state: BuildState) -> Row:
         """See :class:`Step`."""
         surfaces = state.surfaces
-        told = {"text_a": state.texts.text(item["a"]), "text_b": state.texts.text(item["b"])}
-        return {**item, **told, "name": surfaces.get(item["subject"], item["subject"])}
+        texts = {"text_a": state.texts.text(item["a"]), "text_b": state.texts.text(item["b"])}
+        return {**item, **texts, "name": surfaces.get(item["subject"], item["subject"])}
 
     def need(self) -> Need:
         """See :class:`Step`."""
@@ -200,13 +200,13 @@ class RelationStep(Step):
         names = (
             "relation same_subject same_attribute same_context compatible model_relation subject attribute"
         )
-        told = _plain(reply.value, names) if reply.value else dict.fromkeys(names.split())
+        fields = _plain(reply.value, names) if reply.value else dict.fromkeys(names.split())
         for side in ("a", "b"):
             for what in ("value", "span"):
-                told[f"{what}_{side}"] = (
+                fields[f"{what}_{side}"] = (
                     (getattr(reply.value, f"{what}_{side}") or None) if reply.value else None
                 )
-        row = {"pair_id": item["subject_id"], **told, "error": reply.error, "completion": reply.key}
+        row = {"pair_id": item["subject_id"], **fields, "error": reply.error, "completion": reply.key}
         return Visit({"relations": [row]}, reply.completions)
 
 
@@ -220,7 +220,9 @@ class QuestionStep(Step):
         """See :class:`Step`."""
         paths = state.paths
         kept = [row for row in state.graphs.values() if row["fate"] == "kept"]
-        told = {row["pair_id"]: row["attribute"] for row in state.rows("relations", ["pair_id", "attribute"])}
+        attributes = {
+            row["pair_id"]: row["attribute"] for row in state.rows("relations", ["pair_id", "attribute"])
+        }
         return [
             {
                 "subject_id": row["subgraph_id"],
@@ -228,7 +230,7 @@ class QuestionStep(Step):
                 "slot": row["slot"],
                 "attribute": self._words.words(row["slot"])
                 if row["slot"] in self._words.names
-                else told[row["seed_pair"]],
+                else attributes[row["seed_pair"]],
                 "sides": row["sides"],
                 "path": paths.get(row["sides"][0]["documents"][0]),
             }
@@ -307,5 +309,5 @@ def shown_documents(accounts: list[list[int]], length: Callable[[int], int], bud
 
 def _plain(value: Any, names: str) -> Row:
     """Some attributes as a row; tuples become lists."""
-    told = ((name, getattr(value, name)) for name in names.split())
-    return {name: list(v) if isinstance(v, tuple) else v for name, v in told}
+    values = ((name, getattr(value, name)) for name in names.split())
+    return {name: list(v) if isinstance(v, tuple) else v for name, v in values}

@@ -18,15 +18,15 @@ def keys(accounts: Sequence[str]) -> list[str]:
     return [str(i) for i in range(1, len(accounts) + 1)]
 
 
-def decisions(found: Any, accounts: Sequence[str]) -> list[Any]:
+def decisions(answer: Any, accounts: Sequence[str]) -> list[Any]:
     """The decisions in order of the accounts.
 
     Raises:
         AnswerError: there is not exactly one on each.
     """
     wanted = keys(accounts)
-    if not isinstance(found, Pairs) or sorted(key for key, _ in found.pairs) != sorted(wanted):
+    if not isinstance(answer, Pairs) or sorted(key for key, _ in answer.pairs) != sorted(wanted):
         raise AnswerError(
             f"accounts must have one decision under each of the keys {', '.join(wanted)} and no other"
         )
-    return [found[key] for key in wanted]
+    return [answer[key] for key in wanted]

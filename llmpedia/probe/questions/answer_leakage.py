@@ -38,12 +38,12 @@ def leak(question: str, answers: Sequence[str]) -> str | None:
     """What of an answer the question gives away, in words; None where it gives nothing away."""
     languages = languages_of(question)
     asked = figures(question, languages)
-    told = [figures(answer, languages) for answer in answers]
+    answered = [figures(answer, languages) for answer in answers]
     for number, answer in enumerate(answers):
-        others = [f for n, f in enumerate(told) if n != number]
-        part = _figure(asked, told[number], others)
+        others = [f for n, f in enumerate(answered) if n != number]
+        part = _figure(asked, answered[number], others)
         if part is None:
-            part = _words(question, answer, told[number], others)
+            part = _words(question, answer, answered[number], others)
         if part is not None:
             return f"it gives away {part} of the answer {answer!r}"
     return None
@@ -104,11 +104,11 @@ def shares(value: str, source: str) -> bool:
     of its words.
     """
     languages = languages_of(source)
-    own = figures(value, languages)
+    value_figures = figures(value, languages)
     there = figures(source, languages)
-    if own:
+    if value_figures:
         counted = there.numbers | {Decimal(n) for n in there.years | there.ordinals}
-        return own.numbers <= counted and own.dates <= _dated(there)
+        return value_figures.numbers <= counted and value_figures.dates <= _dated(there)
     return says(source, value) or any(says(source, word) for word in _content(value))
 
 
@@ -120,35 +120,35 @@ def without_figures(value: str, source: str) -> bool:
     return bool(figures(value, languages)) and not figures(source, languages)
 
 
-def _figure(asked: Figures, own: Figures, others: list[Figures]) -> str | None:
+def _figure(asked: Figures, answer: Figures, others: list[Figures]) -> str | None:
     """The number or part of a date that the question has and not all answers share."""
     stated = _quantities(asked) | asked.years
-    for value in sorted(_quantities(own) | own.ordinals):
-        said = value in stated or value in own.ordinals & asked.ordinals
-        if said and not all(value in o.numbers or value in o.ordinals or value in o.years for o in others):
+    for value in sorted(_quantities(answer) | answer.ordinals):
+        is_said = value in stated or value in answer.ordinals & asked.ordinals
+        if is_said and not all(value in o.numbers or value in o.ordinals or value in o.years for o in others):
             return f"{value:f}"
     known = _dated(asked)
-    for part in sorted(_dated(own)):
+    for part in sorted(_dated(answer)):
         if part in known and not all(part in _dated(o) for o in others):
             return _told(part)
-    for day in sorted({d.day for d in own.dates} & asked.ordinals):  # the day alone, as in "on the 26th"
+    for day in sorted({d.day for d in answer.dates} & asked.ordinals):  # the day alone, as in "on the 26th"
         if day > _SMALL and not all(day in {d.day for d in o.dates} for o in others):
             return f"day {day}"
-    return _span(asked, own, others)
+    return _span(asked, answer, others)
 
 
-def _quantities(told: Figures) -> frozenset[Decimal]:
+def _quantities(read: Figures) -> frozenset[Decimal]:
     """Numbers, and ordinals from the fourth on; "first" and "second" are said of anything."""
-    return told.numbers | {Decimal(n) for n in told.ordinals if n > _SMALL}
+    return read.numbers | {Decimal(n) for n in read.ordinals if n > _SMALL}
 
 
-def _span(asked: Figures, own: Figures, others: list[Figures]) -> str | None:
+def _span(asked: Figures, answer: Figures, others: list[Figures]) -> str | None:
     """The decade or century that the question is about, where some answers lie in it and some do
     not.
     """
     for name, unit in (("decades", _decade), ("centuries", _century)):
-        lies = [getattr(f, name) | set(map(unit, f.years)) for f in (own, *others)]
-        named = getattr(asked, name) | (set(map(unit, asked.years)) & getattr(own, name))
+        lies = [getattr(f, name) | set(map(unit, f.years)) for f in (answer, *others)]
+        named = getattr(asked, name) | (set(map(unit, asked.years)) & getattr(answer, name))
         if any(span in lies[0] and not all(span in at for at in lies) for span in named):
             return f"one of the {name}"
     return None
@@ -162,9 +162,9 @@ def _century(year: int) -> int:
     return (year - 1) // 100 + 1
 
 
-def _dated(told: Figures) -> set[Date]:
+def _dated(read: Figures) -> set[Date]:
     """All that a text's dates and years tell, part by part."""
-    return {part for d in told.dates for part in _parts(d)} | {Date(year) for year in told.years}
+    return {part for d in read.dates for part in _parts(d)} | {Date(year) for year in read.years}
 
 
 def _parts(date: Date) -> set[Date]:
@@ -184,12 +184,12 @@ def _told(part: Date) -> str:
     return " ".join(f"{name} {value}" for name, value in names if value)
 
 
-def _words(question: str, answer: str, own: Figures, others: list[Figures]) -> str | None:
+def _words(question: str, answer: str, answer_figures: Figures, others: list[Figures]) -> str | None:
     """The whole answer, or all words of it that no other answer has."""
-    words = _content(own.words)
-    if (words or not own) and says(question, answer):
+    words = _content(answer_figures.words)
+    if (words or not answer_figures) and says(question, answer):
         return "all"
-    if own and any(own.told != o.told for o in others):
+    if answer_figures and any(answer_figures.told != o.told for o in others):
         return None  # the figures are what tells it from the others
     distinct = words.difference(*(_content(o.words) for o in others))
     return " ".join(sorted(distinct)) if distinct and all(says(question, word) for word in distinct) else None

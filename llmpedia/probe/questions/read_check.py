@@ -66,8 +66,8 @@ class ReadVerdict:
         """Why the questions cannot stay; None: they can."""
         without = [str(n) for n, proof in enumerate(self.proofs, 1) if not proof.supported]
         if without:
-            said = f": {self.reason}" if self.reason else ""
-            return f"no document supports account {', '.join(without)}{said}"
+            suffix = f": {self.reason}" if self.reason else ""
+            return f"no document supports account {', '.join(without)}{suffix}"
         return None if self.questions_fit else f"the questions do not fit: {self.reason}"
 
 
@@ -119,13 +119,13 @@ class ReadCheck(Stage[Checked, ReadVerdict]):
         rows = account_keys.decisions(proofs, question.accounts)
         if not isinstance(fit, bool):
             raise AnswerError(f"questions_fit = {fit!r} is no decision; give true or false")
-        told = one_line(reason) if isinstance(reason, str) else ""
-        if not fit and not told:
+        reason_text = one_line(reason) if isinstance(reason, str) else ""
+        if not fit and not reason_text:
             raise AnswerError("questions_fit is false without a reason; say what does not fit")
         return ReadVerdict(
             tuple(_proof(n, question.accounts[n - 1], row, question.texts) for n, row in enumerate(rows, 1)),
             fit,
-            told,
+            reason_text,
         )
 
 

@@ -110,7 +110,7 @@ class Compare(Stage[Compared, Relation]):
             _decision(answer, key) for key in _DECISIONS
         )
         label = answer.get("relation")
-        found = Relation(
+        relation = Relation(
             same_subject,
             same_attribute,
             same_context,
@@ -118,11 +118,11 @@ class Compare(Stage[Compared, Relation]):
             **texts,
             model_relation=label if label in LABELS else None,
         )
-        _check_span("a", found.value_a, found.span_a, question.text_a)
-        _check_span("b", found.value_b, found.span_b, question.text_b)
-        if found.relation != "none":
-            _check_fact(found)
-        return found
+        _check_span("a", relation.value_a, relation.span_a, question.text_a)
+        _check_span("b", relation.value_b, relation.span_b, question.text_b)
+        if relation.relation != "none":
+            _check_fact(relation)
+        return relation
 
 
 def _text(answer: dict[str, Any], key: str) -> str:
@@ -152,13 +152,15 @@ def _check_span(side: str, value: str, span: str, text: str) -> None:
         )
 
 
-def _check_fact(found: Relation) -> None:
+def _check_fact(relation: Relation) -> None:
     """Raise unless a fact is named, both documents give a value for it, and a conflict is one."""
-    if not found.value_a or not found.value_b:
+    if not relation.value_a or not relation.value_b:
         raise AnswerError(
             "a document without a value can neither support nor conflict; same_attribute is then false"
         )
-    if not found.subject or not found.attribute:
+    if not relation.subject or not relation.attribute:
         raise AnswerError("subject and attribute must name the fact that both documents give a value for")
-    if not found.compatible and canonical_key(found.value_a) == canonical_key(found.value_b):
-        raise AnswerError(f"value_a and value_b are both {found.value_a!r}; values_compatible is then true")
+    if not relation.compatible and canonical_key(relation.value_a) == canonical_key(relation.value_b):
+        raise AnswerError(
+            f"value_a and value_b are both {relation.value_a!r}; values_compatible is then true"
+        )

@@ -21,9 +21,9 @@ def _address(url: str) -> Address | None:
     """A document's address, also where it is written without a scheme or with a user's name; None
     for what is on no site.
     """
-    found = parse(url)
-    if isinstance(found, Address):
-        return found
+    address = parse(url)
+    if isinstance(address, Address):
+        return address
     scheme, given, rest = url.partition("://")
     if given and scheme.lower() not in ("http", "https"):
         return None
@@ -59,9 +59,9 @@ class Seeds:
 
     def copied(self, text: str) -> bool:
         """Whether a text is a copy of one of theirs, as a whole or in the main."""
-        found = _shingles(text)
+        shingles = _shingles(text)
         return any(
-            seed and found and len(seed & found) >= COPY * min(len(seed), len(found))
+            seed and shingles and len(seed & shingles) >= COPY * min(len(seed), len(shingles))
             for seed in self._shingled
         )
 

@@ -67,11 +67,11 @@ class Fact:
         opposed = {side_of.get(n) for n in self.conflict[document]} - {None}
         if not opposed:
             return None
-        own = self.value([document])
+        value = self.value([document])
         same = [
             number
             for number in range(count)
-            if same_value(own, self.value(n for n, side in side_of.items() if side == number))
+            if same_value(value, self.value(n for n, side in side_of.items() if side == number))
         ]
         if not same:
             return count
@@ -102,10 +102,10 @@ class Fact:
 
     def value(self, documents: Iterable[int]) -> str:
         """What most of the edges at these documents give; the first in order of text among equals."""
-        told: Counter[str] = Counter()
+        values: Counter[str] = Counter()
         for document in documents:
-            told.update(self.values[document])
-        return min(told.items(), key=lambda item: (-item[1], item[0]))[0]
+            values.update(self.values[document])
+        return min(values.items(), key=lambda item: (-item[1], item[0]))[0]
 
 
 def fact_key(pair: Row, relation: Row) -> FactKey:
@@ -117,12 +117,12 @@ def facts_of(pairs: Iterable[Row], relations: Iterable[Row]) -> list[Fact]:
     """All facts with an edge, in order of their first one. Rows of the two tables, both in order of
     ``pair_id``.
     """
-    found: dict[FactKey, Fact] = {}
+    facts: dict[FactKey, Fact] = {}
     for pair, relation in zip(pairs, relations, strict=True):
         if relation["relation"] in ("support", "conflict"):
             key = fact_key(pair, relation)
-            found.setdefault(key, Fact(key)).add(pair, relation)
-    return list(found.values())
+            facts.setdefault(key, Fact(key)).add(pair, relation)
+    return list(facts.values())
 
 
 def subgraphs(facts: Iterable[Fact], settings: SubgraphsSection) -> list[Row]:
@@ -143,8 +143,8 @@ def subgraphs(facts: Iterable[Fact], settings: SubgraphsSection) -> list[Row]:
                 {document: number for number, documents in enumerate(sides) for document in documents}
             )
             sizes = [len(documents) for documents in sides]
-            told = [{"value": fact.value(documents), "documents": documents} for documents in sides]
-            rows.append({**row, "sides": told, "n_maj": max(sizes), "n_min": min(sizes)})
+            accounts = [{"value": fact.value(documents), "documents": documents} for documents in sides]
+            rows.append({**row, "sides": accounts, "n_maj": max(sizes), "n_min": min(sizes)})
     rows.sort(key=lambda r: (-r["n_min"], -r["n_maj"], r["seed_pair"]))
     return [{**row, "subgraph_id": n} for n, row in enumerate([*_with_fates(rows, settings), *duplicates])]
 

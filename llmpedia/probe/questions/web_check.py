@@ -352,13 +352,13 @@ class _Check:
         proofs = [
             self._proof(i, claim, why) for i, (claim, why) in enumerate(zip(claims, problems, strict=True))
         ]
-        told = "; ".join(f"account {i}: {why}" for i, why in enumerate(problems, 1) if why)
-        if not told:
+        reasons = "; ".join(f"account {i}: {why}" for i, why in enumerate(problems, 1) if why)
+        if not reasons:
             return self.ended("kept", None, proofs)
         if self.corrected or not all(claim.supported for claim in claims):
-            return self.ended("rejected", told, proofs)
+            return self.ended("rejected", reasons, proofs)
         self.corrected = True
-        self._refuse("finish", told)
+        self._refuse("finish", reasons)
         return None
 
     def _problem(self, account: str, claim: Claim) -> str | None:

@@ -240,12 +240,12 @@ def page_of(completion: Completion) -> WebPage | str:
 async def _kept(cache: Cache | None, name: str, what: str, ask: Callable[[], Awaitable[str]]) -> Completion:
     """An answer from the cache or, if there is none, anew; what fails raises, and is not kept."""
     key = f"{name}, llmpedia {__version__}"  # what another version made of a page is not this one's
-    found = await cache.get(key, what) if cache else None
-    if found is None:
-        found = await ask()
+    cached = await cache.get(key, what) if cache else None
+    if cached is None:
+        cached = await ask()
         if cache:
-            await cache.put(key, what, found)
-    return Completion(found, "stop")
+            await cache.put(key, what, cached)
+    return Completion(cached, "stop")
 
 
 def _close(cache: Cache | None) -> None:

@@ -196,7 +196,7 @@ def _answers(rows: Any, conflict: Conflict) -> tuple[Answer, ...]:
     """One answer an account, in the order of the accounts."""
     if not isinstance(rows, list) or not rows:
         raise AnswerError('answers is not [{"value": "...", "documents": [1], "spans": ["..."]}, ...]')
-    found: dict[int, Answer] = {}
+    answers: dict[int, Answer] = {}
     for row in rows:
         answer = _answer(row, conflict)
         places = {conflict.account_of[n] for n in answer.documents}
@@ -206,23 +206,23 @@ def _answers(rows: Any, conflict: Conflict) -> tuple[Answer, ...]:
                 f"its own answer"
             )
         place = places.pop()
-        if place in found:
+        if place in answers:
             raise AnswerError(f"account {place + 1} has two answers; give each account one")
         _check_source(answer, place, conflict)
-        found[place] = answer
-    left = [str(place + 1) for place in range(len(conflict.accounts)) if place not in found]
+        answers[place] = answer
+    left = [str(place + 1) for place in range(len(conflict.accounts)) if place not in answers]
     if left:
         raise AnswerError(
             f"no answer for account {', '.join(left)}; every account must be among the answers, or "
             f"keep be false"
         )
-    for a, b in combinations(found.values(), 2):
+    for a, b in combinations(answers.values(), 2):
         if same_value(a.value, b.value):
             raise AnswerError(
                 f"answers {a.value!r} and {b.value!r} are one value; write what tells them apart, "
                 f"or set keep to false"
             )
-    return tuple(found[place] for place in sorted(found))
+    return tuple(answers[place] for place in sorted(answers))
 
 
 def _answer(row: Any, conflict: Conflict) -> Answer:

@@ -65,12 +65,12 @@ def create_app(
 def _add_handlers(app: FastAPI, shelf: Shelf) -> None:
     @app.exception_handler(HTTPException)
     def refused(_: Request, e: HTTPException) -> Response:
-        told = (
+        text = (
             e.detail
             if e.status_code != 404 or e.detail != "Not Found"
             else "There is no page at this address."
         )
-        return shelf.message(_TITLES.get(e.status_code, "This cannot be shown"), told, e.status_code)
+        return shelf.message(_TITLES.get(e.status_code, "This cannot be shown"), text, e.status_code)
 
     @app.exception_handler(RequestValidationError)
     def not_understood(_: Request, e: RequestValidationError) -> Response:

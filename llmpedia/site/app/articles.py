@@ -45,8 +45,8 @@ def router(shelf: Shelf) -> APIRouter:
 
     @routes.get("/r/{name}/random")
     def by_chance(name: str) -> Response:
-        found = shelf.run(name).random(secrets.token_hex(8))
-        return RedirectResponse(shelf.to.article(name, found.id, found.name), 307)
+        entity = shelf.run(name).random(secrets.token_hex(8))
+        return RedirectResponse(shelf.to.article(name, entity.id, entity.name), 307)
 
     @routes.get("/r/{name}/search")
     def search(name: str, q: _Words = "") -> Response:
@@ -64,11 +64,11 @@ def router(shelf: Shelf) -> APIRouter:
     @routes.get("/r/{name}/a/{slug}")
     def article(name: str, slug: str) -> Response:
         run = shelf.run(name)
-        found = shelf.entity(run, slug)
-        canonical = shelf.to.article(name, found.id, found.name)
+        entity = shelf.entity(run, slug)
+        canonical = shelf.to.article(name, entity.id, entity.name)
         if canonical != f"/r/{name}/a/{slug}":
             return RedirectResponse(canonical, 307)
-        return shelf.page("article.html", views.article_page(run, found, shelf.others(run), shelf.to))
+        return shelf.page("article.html", views.article_page(run, entity, shelf.others(run), shelf.to))
 
     @routes.get("/r/{name}/a/{slug}/trace")
     def behind(name: str, slug: str) -> Response:

@@ -70,13 +70,15 @@ async def form_of(request: Request) -> Fields:
 
 def _need_own_page(request: Request) -> None:
     """A browser says where a form comes from; who says nothing is no page of this site either."""
-    told = request.headers.get("sec-fetch-site")
+    fetch_site = request.headers.get("sec-fetch-site")
     origin = request.headers.get("origin")
-    own = origin is not None and urlsplit(origin).netloc.lower() == request.headers.get("host", "").lower()
+    same_origin = (
+        origin is not None and urlsplit(origin).netloc.lower() == request.headers.get("host", "").lower()
+    )
     if (
-        (told is not None and told != "same-origin")
-        or not (own or told == "same-origin")
-        or (origin not in (None, "null") and not own)
+        (fetch_site is not None and fetch_site != "same-origin")
+        or not (same_origin or fetch_site == "same-origin")
+        or (origin not in (None, "null") and not same_origin)
     ):
         raise HTTPException(403, "This was not sent by a page of this site. Nothing was saved.")
 
@@ -86,10 +88,10 @@ _Sent = Annotated[Fields, Depends(form_of)]
 
 def _audit_routes(routes: APIRouter, shelf: Shelf, desk: Desk) -> None:
     def sheet_of(name: str, key: str) -> verdicts.AuditSheet:
-        found = verdicts.open_sheet(shelf.run(name), desk, key, shelf.to)
-        if found is None:
+        sheet = verdicts.open_sheet(shelf.run(name), desk, key, shelf.to)
+        if sheet is None:
             raise HTTPException(404, "There is no such sheet.")
-        return found
+        return sheet
 
     def place_of(name: str, key: str, number: int) -> _Place:
         sheet = sheet_of(name, key)
@@ -159,10 +161,10 @@ def _probe_routes(routes: APIRouter, shelf: Shelf, desk: Desk) -> None:
 
 
 def _item(opened: Opened, number: int) -> Item:
-    found = opened.at(number)
-    if found is None:
+    item = opened.at(number)
+    if item is None:
         raise HTTPException(404, f"This sheet has items 1 to {len(opened.items)}.")
-    return found
+    return item
 
 
 def _shown(
@@ -203,9 +205,13 @@ def _save(shelf: Shelf, desk: Desk, place: _Place, form: Fields, request: Reques
 
 
 def _unsaved(
-    shelf: Shelf, desk: Desk, place: _Place, given: Given, told: str, status: int, script: bool
+    shelf: Shelf, desk: Desk, place: _Place, given: Given, message_text: str, status: int, script: bool
 ) -> Response:
-    return JSONResponse({"told": told}, status) if script else _shown(shelf, desk, place, given, told, status)
+    return (
+        JSONResponse({"told": message_text}, status)
+        if script
+        else _shown(shelf, desk, place, given, message_text, status)
+    )
 
 
 def _told(item: Item) -> str:

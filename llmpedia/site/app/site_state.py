@@ -54,16 +54,16 @@ class Shelf:
     def entity(self, run: SiteRun, slug: str) -> Entity:
         """The entity of a slug; 404 without one."""
         number = number_in(slug)
-        found = run.entity(number) if number is not None else None
-        if found is None:
+        entity_row = run.entity(number) if number is not None else None
+        if entity_row is None:
             raise HTTPException(404, "There is no article at this address.")
-        return found
+        return entity_row
 
     def page(self, template: str, context: Mapping[str, Any], status: int = 200) -> HTMLResponse:
         """A rendered page as an answer."""
         return HTMLResponse(rendered(template, context, self.to), status)
 
-    def message(self, title: str, told: str, status: int) -> HTMLResponse:
+    def message(self, title: str, text: str, status: int) -> HTMLResponse:
         """A page with one line on it."""
         run = next(iter(self.runs.values())) if len(self.runs) == 1 else None
-        return self.page("message.html", {"title": title, "told": told, "run": run}, status)
+        return self.page("message.html", {"title": title, "told": text, "run": run}, status)

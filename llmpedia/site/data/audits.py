@@ -61,8 +61,8 @@ class SiteAudit:
         by_claim: dict[int, list[Row]] = {}
         for verdict in verdicts:
             by_claim.setdefault(verdict["claim_id"], []).append(verdict)
-        found = [ClaimOf(c["position"] + 1, c["text"], by_claim.get(c["claim_id"], [])) for c in claims]
-        return AuditOf(self.name, row[0], sorted(found, key=lambda c: c.number), evidence)
+        claims_of = [ClaimOf(c["position"] + 1, c["text"], by_claim.get(c["claim_id"], [])) for c in claims]
+        return AuditOf(self.name, row[0], sorted(claims_of, key=lambda c: c.number), evidence)
 
     def completion(self, number: int, key: str) -> Row | None:
         """A question to the judge with its answer, looked for beside the article's verdicts."""

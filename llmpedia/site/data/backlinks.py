@@ -39,8 +39,8 @@ class Incoming:
         if self._links is None:
             return None
         start, end = np.searchsorted(self._links, [number << _BITS, (number + 1) << _BITS])
-        found: list[int] = (self._links[start : min(end, start + most)] & ((1 << _BITS) - 1)).tolist()
-        return found
+        linking: list[int] = (self._links[start : min(end, start + most)] & ((1 << _BITS) - 1)).tolist()
+        return linking
 
     def begin(self) -> threading.Thread:
         """Gather them, unless that has begun."""

@@ -54,14 +54,14 @@ class Catalogue:
     def children(self, number: int) -> list[int]:
         """Entities whose parent it is, in order."""
         start, end = np.searchsorted(self.parents_sorted, [number, number + 1])
-        found: list[int] = self.by_parent[start:end].tolist()
-        return found
+        numbers: list[int] = self.by_parent[start:end].tolist()
+        return numbers
 
     def aliases(self, number: int) -> list[str]:
         """Its other names in the order of their commits."""
         start, end = np.searchsorted(self.alias_of, [number, number + 1])
-        found: list[str] = self.alias_names[int(start) : int(end)].to_pylist()
-        return found
+        names: list[str] = self.alias_names[int(start) : int(end)].to_pylist()
+        return names
 
 
 def read_catalogue(tables: WaveTables, waves: int, before: Catalogue | None = None) -> Catalogue:
@@ -78,10 +78,10 @@ def read_catalogue(tables: WaveTables, waves: int, before: Catalogue | None = No
     for (name, wave), rows in zip(parts, read, strict=True):
         if rows.num_rows:
             by_table[name].append((wave, rows))
-    made = _joined(tables.uri, waves, by_table, old)
+    arrays = _joined(tables.uri, waves, by_table, old)
     del by_table, read
     pa.default_memory_pool().release_unused()  # what the files took is several times what is kept of them
-    return made
+    return arrays
 
 
 def _nothing() -> Catalogue:
@@ -151,8 +151,8 @@ def _column(parts: Waves) -> Callable[[str, pa.DataType], pa.Array]:
 
 def _ints(column: Any) -> Ints:
     """A column as numbers, with -1 for null."""
-    found: Ints = column.fill_null(NONE).to_numpy().astype(np.int32)
-    return found
+    ints: Ints = column.fill_null(NONE).to_numpy().astype(np.int32)
+    return ints
 
 
 def _grown(old: npt.NDArray[T], total: int, value: Any) -> npt.NDArray[T]:

@@ -42,8 +42,8 @@ class Listing:
         numbers, letters = self._at(hop)
         if letter is not None:
             numbers = numbers[letters == letter]
-        found: list[int] = numbers[max(0, start) : max(0, start) + most].tolist()
-        return found, len(numbers)
+        page: list[int] = numbers[max(0, start) : max(0, start) + most].tolist()
+        return page, len(numbers)
 
     def letters(self, hop: int | None) -> dict[str, int]:
         """Letter -> written entities of a hop under it, in order."""

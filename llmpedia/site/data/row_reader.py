@@ -70,11 +70,11 @@ class WaveTables:
         if file is None or not values:
             return []
         wanted = pa.array(values, TABLES[table].field(column).type)
-        found: list[Row] = []
+        matches: list[Row] = []
         with self._opened(file) as parquet:
             for group in _groups(parquet.metadata, column, min(values), max(values)):
-                found += self._of_group(parquet, file, group, column, wanted)
-        return found
+                matches += self._of_group(parquet, file, group, column, wanted)
+        return matches
 
     def _of_group(
         self, parquet: pq.ParquetFile, file: TableFile, group: int, column: str, wanted: pa.Array
@@ -94,8 +94,8 @@ class WaveTables:
         if rows is None:
             rows = _read(parquet, schema, [group])
             self._keep(place, rows)
-        found: list[Row] = rows.take(pa.array(_hits(rows, column, wanted))).to_pylist()
-        return found
+        matches: list[Row] = rows.take(pa.array(_hits(rows, column, wanted))).to_pylist()
+        return matches
 
     def _keep(self, place: tuple[str, int], rows: pa.Table) -> None:
         with self._lock:
@@ -156,12 +156,16 @@ def _groups(footer: pq.FileMetaData, column: str, least: Any, most: Any) -> list
     place = next((i for i in range(footer.num_columns) if footer.schema.column(i).path == column), None)
     if place is None:  # a column that files of earlier versions lack
         return []
-    found = []
+    groups = []
     for group in range(footer.num_row_groups):
-        told = footer.row_group(group).column(place).statistics
-        if told is None or not told.has_min_max or (told.min <= most and told.max >= least):
-            found.append(group)
-    return found
+        statistics = footer.row_group(group).column(place).statistics
+        if (
+            statistics is None
+            or not statistics.has_min_max
+            or (statistics.min <= most and statistics.max >= least)
+        ):
+            groups.append(group)
+    return groups
 
 
 def _read(parquet: pq.ParquetFile, schema: pa.Schema, groups: list[int] | None) -> pa.Table:

@@ -142,7 +142,7 @@ class SiteRun:
 
     def entities(self, numbers: Iterable[int]) -> list[Entity]:
         """Entities by their numbers."""
-        return [found for n in numbers if (found := self.entity(n)) is not None]
+        return [entity for n in numbers if (entity := self.entity(n)) is not None]
 
     def number_of(self, name: str) -> int | None:
         """The entity of a name or an alias, by canonical key."""
@@ -150,14 +150,14 @@ class SiteRun:
 
     def path(self, number: int) -> list[Entity]:
         """From the seed to it, itself last."""
-        found: list[Entity] = []
+        path: list[Entity] = []
         at = self.entity(number)
         while at is not None:
-            found.append(at)
+            path.append(at)
             # A parent was committed before its children; anything else is a damaged file, and no
             # reason to go in circles.
             at = self.entity(at.parent) if at.parent is not None and at.parent < at.id else None
-        return found[::-1]
+        return path[::-1]
 
     def children(self, number: int) -> list[Entity]:
         """Entities whose parent it is, in the order of their commits."""
@@ -167,8 +167,8 @@ class SiteRun:
         """Articles that link it, those nearest to the seed first; None: not known yet, they are
         being gathered.
         """
-        found = self._incoming.of(number, most)
-        return None if found is None else self.entities(found)
+        parents = self._incoming.of(number, most)
+        return None if parents is None else self.entities(parents)
 
     def gather_links(self) -> None:
         """Wait until it is known what links what."""
@@ -203,12 +203,12 @@ class SiteRun:
         """Questions and raw answers of its visits: self-grounding, outline, article, NER,
         arbitration.
         """
-        found: dict[str, Row] = {}
+        rows: dict[str, Row] = {}
         for wave in self._visited(number):
             for row in self._tables.rows("completions", wave, "subject_id", [number]):
-                found[row["key"]] = row
+                rows[row["key"]] = row
         order = {name: place for place, name in enumerate(walk_stage_names())}
-        return sorted(found.values(), key=lambda row: order.get(row["stage"], len(order)))
+        return sorted(rows.values(), key=lambda row: order.get(row["stage"], len(order)))
 
     def completion(self, key: str, near: int) -> Row | None:
         """A completion by its key, looked for in the waves of a subject."""
@@ -219,7 +219,7 @@ class SiteRun:
 
     def audits(self, number: int) -> list[AuditOf]:
         """What each audit that sampled it found."""
-        return [found for audit in self._opened if (found := audit.of(number)) is not None]
+        return [of_audit for audit in self._opened if (of_audit := audit.of(number)) is not None]
 
     def listed(self, hop: int | None, letter: str | None, start: int, most: int) -> tuple[list[Entity], int]:
         """Written entities by name from place ``start``, and how many there are."""
@@ -239,10 +239,10 @@ class SiteRun:
         written = np.flatnonzero(self._catalogue.articles != NONE)
         drawn = int.from_bytes(hashlib.sha256(str(seed).encode()).digest()[:8])
         number = int(written[drawn % len(written)]) if len(written) else 0
-        found = self.entity(number)
-        if found is None:
+        entity = self.entity(number)
+        if entity is None:
             raise InputError(f"{self.run.uri}: holds no article yet; materialize first")
-        return found
+        return entity
 
     def totals(self) -> Row:
         """Articles, entities, aliases, words, links; ``hops``: hop -> (entities, written,
@@ -316,8 +316,8 @@ def safe_names(paths: Sequence[str]) -> list[str]:
         parts = [part for part in parts if part] or ["run"]
         forms = ["-".join(parts[-n:]) for n in range(1, len(parts) + 1)]
         forms += [f"{forms[-1]}-{n}" for n in range(2, len(paths) + 2)]
-        own = path.rpartition("/")[2].casefold()
-        alike = [p for p in paths if p.rpartition("/")[2].casefold() == own]
+        folder_name = path.rpartition("/")[2].casefold()
+        alike = [p for p in paths if p.rpartition("/")[2].casefold() == folder_name]
         names.append(next(form for form in forms[(len(alike) > 1) :] if form.casefold() not in taken))
         taken.add(names[-1].casefold())
     return names

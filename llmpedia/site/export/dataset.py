@@ -52,16 +52,16 @@ def write_dataset(
         InputError: something is there already, or a file of the run is damaged.
     """
     rows: Counter[str] = Counter()
-    with new_folder(out) as made:
+    with new_folder(out) as folder:
         writers: dict[str, _Shards] = {}
         for table, piece in released(run, audits, tables, private):
             rows[table] += len(piece)
             if table not in writers:
-                writers[table] = _Shards(made / table, RELEASED[table])
+                writers[table] = _Shards(folder / table, RELEASED[table])
             writers[table].write(piece)
         for writer in writers.values():
             writer.close()
-        (made / "README.md").write_text(_card(run, audits, rows, licence, private), encoding="utf-8")
+        (folder / "README.md").write_text(_card(run, audits, rows, licence, private), encoding="utf-8")
     return Released(dict(rows), private.counts, list_private(private, out))
 
 
@@ -217,7 +217,7 @@ def _identity(run: RunFolder, private: Filter) -> Row:
 
 def _facts(run: RunFolder, identity: Row, audits: Sequence[RunFolder], licence: str) -> str:
     walk = identity["run"]
-    told = {
+    facts = {
         "encyclopedia" if _imported(run) else "model": identity["engine"]["model"],
         "mode": None if _imported(run) else walk["mode"],
         "persona": walk["persona"],
@@ -228,7 +228,7 @@ def _facts(run: RunFolder, identity: Row, audits: Sequence[RunFolder], licence: 
         "audits": len(audits),
         "fingerprint of the run": run.fingerprint(),
     }
-    return "".join(f"- {name}: {_inline(value)}\n" for name, value in told.items() if value is not None)
+    return "".join(f"- {name}: {_inline(value)}\n" for name, value in facts.items() if value is not None)
 
 
 def _columns(table: str, rows: int) -> str:
@@ -240,8 +240,8 @@ def _columns(table: str, rows: int) -> str:
 def _filtered(private: Filter) -> str:
     done = "replaced by a note of its kind" if private.policy == "mask" else "left in"
     counted = [f"- {kind} in {table}: {n}\n" for (table, kind), n in sorted(private.counts.items())]
-    found = "".join(counted) or "Nothing was found.\n"
+    listing = "".join(counted) or "Nothing was found.\n"
     return (
         f"E-mail addresses, phone numbers, postal addresses and id numbers that patterns find "
-        f"are {done}.\n\n{found}"
+        f"are {done}.\n\n{listing}"
     )

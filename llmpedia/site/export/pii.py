@@ -133,13 +133,13 @@ def private_hits(text: str) -> list[PrivateHit]:
     """What of a text is private, in order, none inside another: the earlier kind in this module's
     list wins.
     """
-    found: list[PrivateHit] = []
+    hits: list[PrivateHit] = []
     plain = _ESCAPE.sub(_unescaped, text) if "\\" in text else text
     for kind, spans in _KINDS:
         for start, end in spans(plain):
-            if all(end <= hit.start or hit.end <= start for hit in found):
-                found.append(PrivateHit(kind, start, end, text[start:end]))
-    return sorted(found, key=lambda hit: hit.start)
+            if all(end <= hit.start or hit.end <= start for hit in hits):
+                hits.append(PrivateHit(kind, start, end, text[start:end]))
+    return sorted(hits, key=lambda hit: hit.start)
 
 
 def masked(text: str) -> tuple[str, list[PrivateHit]]:
@@ -179,17 +179,17 @@ def _id_numbers(text: str) -> Iterator[tuple[int, int]]:
     for match in _CARD.finditer(text):
         digits = re.sub(r"\D", "", match.group())
         grouped = len(set(re.findall(r"[ -]", match.group()))) == 1
-        said = _CARD_WORD.search(text, max(0, match.start() - _BEFORE), match.start())
+        introduced = _CARD_WORD.search(text, max(0, match.start() - _BEFORE), match.start())
         if (
-            (grouped or said)
+            (grouped or introduced)
             and _CARD_STARTS.match(digits)
             and luhn.is_valid(digits)
             and not _named_otherwise(text, match.start())
         ):
             yield match.span()
     for match in _SSN.finditer(text):
-        said = _SSN_WORD.search(text, max(0, match.start() - _BEFORE), match.start())
-        if said or (
+        introduced = _SSN_WORD.search(text, max(0, match.start() - _BEFORE), match.start())
+        if introduced or (
             match.group(1) == "-"
             and ssn.is_valid(match.group())
             and not _named_otherwise(text, match.start())
@@ -210,14 +210,14 @@ def _phones(text: str) -> Iterator[tuple[int, int]]:
         raw = match.group()
         if raw.count("(") != raw.count(")") or _named_otherwise(text, start):
             continue
-        said = _PHONE_WORD.search(text, max(0, start - _BEFORE), start) is not None
+        introduced = _PHONE_WORD.search(text, max(0, start - _BEFORE), start) is not None
         digits = sum(c.isdigit() for c in raw)
         if raw.startswith("+"):
             held = _exists(raw, None)
         elif _AMERICAN.fullmatch(raw):
-            held = said or _exists(raw, "US") or _FICTION.search(raw) is not None
+            held = introduced or _exists(raw, "US") or _FICTION.search(raw) is not None
         else:
-            held = said and 7 <= digits <= 15
+            held = introduced and 7 <= digits <= 15
         if held:
             yield start, end
 

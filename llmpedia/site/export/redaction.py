@@ -39,28 +39,27 @@ class MaskedTables(WaveTables):
         rows = super().columns(table, wave, names)
         if not self._mask or "name" not in names:
             return rows
-        told = [
+        masked_columns = [
             _masked_row(row) for row in rows.select([n for n in ("name", "key") if n in names]).to_pylist()
         ]
-        for name in told[0] if told else ():
-            column = pa.array([row[name] for row in told], pa.string())
+        for name in masked_columns[0] if masked_columns else ():
+            column = pa.array([row[name] for row in masked_columns], pa.string())
             rows = rows.set_column(rows.schema.get_field_index(name), name, column)
         return rows
 
     def rows(self, table: str, wave: int, column: str, values: Sequence[Any]) -> list[Row]:
         """See :class:`WaveTables`."""
-        found = super().rows(table, wave, column, values)
+        kept = super().rows(table, wave, column, values)
         if table == "evidence" and not self._with_evidence:
-            found = [
+            kept = [
                 row | {"sources": [source | {"text": None} for source in row["sources"] or ()]}
-                for row in found
+                for row in kept
             ]
         if table == "completions" and not self._with_evidence:
-            found = [
-                row | {"messages": _LEFT_OUT} if row["stage"] == _ASKED_WITH_EVIDENCE else row
-                for row in found
+            kept = [
+                row | {"messages": _LEFT_OUT} if row["stage"] == _ASKED_WITH_EVIDENCE else row for row in kept
             ]
-        return [_masked_row(row) for row in found] if self._mask else found
+        return [_masked_row(row) for row in kept] if self._mask else kept
 
 
 def tables_for_release(mask: bool, with_evidence: bool) -> OpenTables:
@@ -69,12 +68,12 @@ def tables_for_release(mask: bool, with_evidence: bool) -> OpenTables:
 
 
 def _masked_row(row: Row) -> Row:
-    told = {name: value if name in _REFERENCES else masked_value(value) for name, value in row.items()}
+    masked = {name: value if name in _REFERENCES else masked_value(value) for name, value in row.items()}
     if (
-        "key" in row and "name" in row and told["name"] != row["name"]
+        "key" in row and "name" in row and masked["name"] != row["name"]
     ):  # links of the masked texts are looked up by it
-        told["key"] = canonical_key(told["name"])
-    return told
+        masked["key"] = canonical_key(masked["name"])
+    return masked
 
 
 def masked_value(value: Any) -> Any:

@@ -233,5 +233,5 @@ def _judged(verdict: Row) -> Row:
 
 
 def _cited(sources: Sequence[Row]) -> Row:
-    told = {"sources": "url", "revisions": "revision", "fetched_at": "fetched_at"}
-    return {to: [source[of] or "" for source in sources] for to, of in told.items()}
+    columns = {"sources": "url", "revisions": "revision", "fetched_at": "fetched_at"}
+    return {to: [source[of] or "" for source in sources] for to, of in columns.items()}

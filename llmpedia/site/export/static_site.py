@@ -78,8 +78,8 @@ def write_site(settings: StaticSettings, out: Path, progress: Callable[[int, int
     """
     need_free(out)
     runs = opened(settings)
-    with new_folder(out) as made:
-        pages = _write_site(settings, runs, made, progress)
+    with new_folder(out) as folder:
+        pages = _write_site(settings, runs, folder, progress)
     for run in runs:
         run.close()
     opened.cache_clear()
@@ -87,14 +87,14 @@ def write_site(settings: StaticSettings, out: Path, progress: Callable[[int, int
 
 
 def _write_site(
-    settings: StaticSettings, runs: Sequence[SiteRun], made: Path, progress: Callable[[int, int], None]
+    settings: StaticSettings, runs: Sequence[SiteRun], folder: Path, progress: Callable[[int, int], None]
 ) -> int:
-    shutil.copytree(STATIC, made / "static")
-    (made / ".nojekyll").write_bytes(
+    shutil.copytree(STATIC, folder / "static")
+    (folder / ".nojekyll").write_bytes(
         b""
     )  # hosts that run Jekyll would leave out names that begin with an underscore
-    pages = _few_pages(settings, runs, made)
-    tasks = [task for run in runs for task in _tasks(settings, run, made)]
+    pages = _few_pages(settings, runs, folder)
+    tasks = [task for run in runs for task in _tasks(settings, run, folder)]
     done = 0
     total = sum(len(task.numbers) for task in tasks)
     with ProcessPoolExecutor(settings.workers, mp_context=get_context("spawn")) as pool:
@@ -103,7 +103,7 @@ def _write_site(
             done = done + len(task.numbers)
             progress(done, total)
     for run in runs:
-        _index(made / at.run_file(run.name).rpartition("/")[0])
+        _index(folder / at.run_file(run.name).rpartition("/")[0])
     return pages
 
 
@@ -171,9 +171,9 @@ def _few_pages(settings: StaticSettings, runs: Sequence[SiteRun], folder: Path) 
         pages += 1
     for run in runs:
         file = at.charts_file(run.name)
-        made = counts[run.name]
+        written = counts[run.name]
         to = _addresses(settings, runs, file.count("/"))
-        _write(folder / file, rendered("charts.html", charts_page(run, made, to), to))
+        _write(folder / file, rendered("charts.html", charts_page(run, written, to), to))
         pages += 1
     return pages
 

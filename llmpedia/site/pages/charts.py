@@ -159,14 +159,14 @@ def counted(run: SiteRun) -> Counted:
         InputError: a file is missing or damaged.
     """
     folder = RunFolder.open(run.run.uri)  # its own: that of the site may take up waves meanwhile
-    found = list[Row]()
+    audit_rows = list[Row]()
     notes = list[str]()
     for audit in run.site_audits:
         try:
-            found += _found_by_hop(audit.name, article_scores(audit_data(audit.run)))
+            audit_rows += _found_by_hop(audit.name, article_scores(audit_data(audit.run)))
         except InputError as e:
             notes.append(str(e))
-    return Counted(funnel_tables([folder]) if is_walk(folder) else {}, found, tuple(notes))
+    return Counted(funnel_tables([folder]) if is_walk(folder) else {}, audit_rows, tuple(notes))
 
 
 def _found_by_hop(audit: str, scores: Rows) -> Rows:
@@ -191,29 +191,29 @@ def _found_by_hop(audit: str, scores: Rows) -> Rows:
     return rows
 
 
-def charts_page(run: SiteRun, made: Counted | None, to: Addresses) -> Context:
-    """The charts of a run; ``made``: None while it is being counted."""
-    charts = [chart for chart in (_charts(run, made, to) if made else ()) if chart.lines]
-    notes = (*run.notes, *(made.notes if made else ()))
-    return {"run": run, "title": "Charts", "made": made is not None, "charts": charts, "notes": notes}
+def charts_page(run: SiteRun, counts: Counted | None, to: Addresses) -> Context:
+    """The charts of a run; ``counts``: None while it is being counted."""
+    charts = [chart for chart in (_charts(run, counts, to) if counts else ()) if chart.lines]
+    notes = (*run.notes, *(counts.notes if counts else ()))
+    return {"run": run, "title": "Charts", "made": counts is not None, "charts": charts, "notes": notes}
 
 
-def funnel_part(run: SiteRun, made: Counted | None) -> Context:
+def funnel_part(run: SiteRun, counts: Counted | None) -> Context:
     """What a home page shows of the counts: (label, names left, percent of the widest, names lost)
     a step, as in the charts.
     """
-    rows = made.tables.get("table_03_funnel", []) if made else []
+    rows = counts.tables.get("table_03_funnel", []) if counts else []
     steps = _steps(rows[0]) if rows and rows[0]["raw_links"] else []
     widest = max((n for _, n, _ in steps), default=0)
     bars = [
         (label, n, _share(n, widest), max(0, before - n) if before is not None else 0)
         for label, n, before in steps
     ]
-    return {"funnel": bars, "funnel_wait": made is None and not run.imported, "funnel_note": None}
+    return {"funnel": bars, "funnel_wait": counts is None and not run.imported, "funnel_note": None}
 
 
-def _charts(run: SiteRun, made: Counted, to: Addresses) -> Iterator[Chart]:
-    tables = made.tables
+def _charts(run: SiteRun, counts: Counted, to: Addresses) -> Iterator[Chart]:
+    tables = counts.tables
     if tables:
         yield _funnel(tables["table_15_survival"])
         yield _survival(tables["survival_by_hop"])
@@ -222,7 +222,7 @@ def _charts(run: SiteRun, made: Counted, to: Addresses) -> Iterator[Chart]:
         yield _reasons(tables["reject_reasons"])
         yield _absorbers(run, tables["top_absorbing_entities"], to)
     for sample in _SAMPLES:
-        if rows := [row for row in made.found if row["sample"] == sample]:
+        if rows := [row for row in counts.found if row["sample"] == sample]:
             yield _factuality(sample, rows)
 
 
@@ -241,8 +241,8 @@ def _funnel(rows: Rows) -> Chart:
     whole = row["raw_links"]
     for label, n, before in _steps(row):
         kept = f" ({100 * n / before:.1f}%)" if before else ""
-        told = Segment("solid", 0, _share(n, whole), f"{label}: {n:,}")
-        lines.append(Line(label, f"{n:,}{kept}", (told,)))
+        segment = Segment("solid", 0, _share(n, whole), f"{label}: {n:,}")
+        lines.append(Line(label, f"{n:,}{kept}", (segment,)))
     about = f"What is left of the names that {row['generated_articles']:,} articles link after each step."
     lines = lines if whole else []
     return Chart(
@@ -267,12 +267,12 @@ def _survival(rows: Rows) -> Chart:
             sd = row[f"{name}_sd"]
             spread = None if sd is None else (max(0.0, mean - sd), min(100.0, mean + sd))
             text = f"{mean:.1f}%" + (f" ± {sd:.1f}" if sd is not None else "")
-            told = (Segment("solid", 0, mean, text),)
+            segments = (Segment("solid", 0, mean, text),)
             lines.append(
                 Line(
                     f"Hop {row['parent_hop']}",
                     text,
-                    told,
+                    segments,
                     spread=spread,
                     group=None if n else label.capitalize(),
                 )
@@ -346,12 +346,12 @@ def _absorbers(run: SiteRun, rows: Rows, to: Addresses) -> Chart:
     lines = []
     shown = []
     for row in rows:
-        found = run.entity(row["entity_id"])
-        if found is not None:  # by the site's own name for it
+        entity = run.entity(row["entity_id"])
+        if entity is not None:  # by the site's own name for it
             names = f"{row['aliases']:,}"
-            told = Segment("solid", 0, _share(row["aliases"], most), f"{found.name}: {names}")
-            lines.append(Line(found.name, names, (told,), to.article(run.name, found.id, found.name)))
-            shown.append({**row, "name": found.name})
+            segment = Segment("solid", 0, _share(row["aliases"], most), f"{entity.name}: {names}")
+            lines.append(Line(entity.name, names, (segment,), to.article(run.name, entity.id, entity.name)))
+            shown.append({**row, "name": entity.name})
     about = f"The {len(lines)} entities that most other names were found to belong to."
     title = "Entities with most other names"
     return Chart("absorbers", title, about, (), "entity", "other names", tuple(lines), *_table(shown))
@@ -386,13 +386,13 @@ def _factuality(sample: str, rows: Rows) -> Chart:
 
 def _stacked(parts: Sequence[tuple[str, float, str]]) -> tuple[Segment, ...]:
     """(texture, percent, word) as pieces one behind the other."""
-    found = []
+    segments = []
     at = 0.0
     for texture, share, word in parts:
         if share > 0:
-            found.append(Segment(texture, round(at, 3), round(share, 3), f"{word} {share:.1f}%"))
+            segments.append(Segment(texture, round(at, 3), round(share, 3), f"{word} {share:.1f}%"))
         at += share
-    return tuple(found)
+    return tuple(segments)
 
 
 def _share(part: int, whole: int) -> float:

@@ -57,19 +57,22 @@ def place(claims: Sequence[str], sentences: Sequence[str]) -> list[int | None]:
     """For each claim the number of the sentence it was most likely taken from, the first of several
     alike; None: of none.
     """
-    told = [_read(sentence) for sentence in sentences]
+    readings = [_read(sentence) for sentence in sentences]
     asked = [_read(claim) for claim in claims]
-    spread = Counter(word for read in told for word in read.words)
+    spread = Counter(word for read in readings for word in read.words)
     shared = Counter(word for read in asked for word in read.words)
     # One or two claims do not tell which of their words name the subject.
     subject = (
         {w for w, n in shared.items() if n > _SUBJECT_SHARE * len(asked)} if len(asked) >= _ENOUGH else None
     )
     holders: dict[str, list[int]] = {}
-    for i, read in enumerate(told):
+    for i, read in enumerate(readings):
         for word in read.words:
             holders.setdefault(word, []).append(i)
-    return [_best(read, told, _weights(read, spread, subject, len(told)), holders, subject) for read in asked]
+    return [
+        _best(read, readings, _weights(read, spread, subject, len(readings)), holders, subject)
+        for read in asked
+    ]
 
 
 def _weights(
@@ -91,27 +94,29 @@ def _weights(
 
 def _best(
     claim: _Read,
-    told: list[_Read],
+    readings: list[_Read],
     weights: dict[str, float],
     holders: dict[str, list[int]],
     subject: set[str] | None,
 ) -> int | None:
     whole = sum(weights.values())
-    found: dict[int, float] = {}
+    scores: dict[int, float] = {}
     for word, weight in weights.items():
         for i in holders.get(word, ()):
-            found[i] = found.get(i, 0.0) + weight
+            scores[i] = scores.get(i, 0.0) + weight
     names = claim.names - subject if subject is not None else frozenset[str]()
     fitting = [
-        i for i in found if not _contradicts(claim.numbers, told[i]) and not _contradicts(names, told[i])
+        i
+        for i in scores
+        if not _contradicts(claim.numbers, readings[i]) and not _contradicts(names, readings[i])
     ]
-    best = min(fitting, key=lambda i: (-round(found[i], 9), len(told[i].words), i), default=None)
-    return best if best is not None and found[best] >= _LEAST * whole else None
+    best = min(fitting, key=lambda i: (-round(scores[i], 9), len(readings[i].words), i), default=None)
+    return best if best is not None and scores[best] >= _LEAST * whole else None
 
 
-def _contradicts(wanted: frozenset[str], told: _Read) -> bool:
+def _contradicts(wanted: frozenset[str], sentence: _Read) -> bool:
     """Whether a sentence holds none of the numbers, or of the names, of a claim that has some."""
-    return bool(wanted) and not wanted & told.words
+    return bool(wanted) and not wanted & sentence.words
 
 
 def _read(text: str) -> _Read:

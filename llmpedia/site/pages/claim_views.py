@@ -99,7 +99,7 @@ class Checked:
 
 def checked(audits: Sequence[AuditOf]) -> list[Checked]:
     """All that audits say of an article, its claims numbered through."""
-    found: list[Checked] = []
+    views: list[Checked] = []
     number = 0
     for audit in audits:
         claims = _claims(audit, number)
@@ -109,16 +109,16 @@ def checked(audits: Sequence[AuditOf]) -> list[Checked]:
             + (f" ({row['detail']})" if row["detail"] else "")
             for row in audit.evidence
         )
-        found.append(Checked(audit.audit, audit.row["claims_error"], lines, claims))
-    return found
+        views.append(Checked(audit.audit, audit.row["claims_error"], lines, claims))
+    return views
 
 
 def together(verdicts: Iterable[str]) -> str:
     """One verdict of several tiers: refuted by any, else supported by any, else whatever was said
     at all.
     """
-    said = set(verdicts)
-    return next((verdict for verdict in _WORST_FIRST if verdict in said), "not_adjudicated")
+    labels = set(verdicts)
+    return next((verdict for verdict in _WORST_FIRST if verdict in labels), "not_adjudicated")
 
 
 def _claims(audit: AuditOf, before: int) -> tuple[ShownClaim, ...]:
@@ -148,7 +148,7 @@ def _claim(
 
 
 def _ruling(row: Row, n: int, passages: list[list[Passage]], outcome: str | None) -> Ruling:
-    shown = tuple(found for source in passages if (found := source[n]).text is not None)
+    shown = tuple(passage for source in passages if (passage := source[n]).text is not None)
     return Ruling(
         tier=_tier(row["tier"]),
         verdict=row["verdict"],
@@ -175,8 +175,8 @@ def _passages(source: Row, claims: Sequence[str]) -> list[Passage]:
 
 def _passage(source: Row, text: str | None) -> Passage:
     url = source["url"] or ""
-    told = (source["revision"], source["fetched_at"] or "")
-    return Passage(source["title"] or url, safe_link(url), url, *told, text, source["text"] is None)
+    provenance = (source["revision"], source["fetched_at"] or "")
+    return Passage(source["title"] or url, safe_link(url), url, *provenance, text, source["text"] is None)
 
 
 def safe_link(url: str) -> str | None:

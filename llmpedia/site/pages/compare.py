@@ -114,8 +114,8 @@ def _side(run: SiteRun, entity: Entity | None, other: SiteRun, to: Addresses) ->
     links: dict[str, str] = {}
     for name in page.links:
         links.setdefault(canonical_key(name), name)
-    own = {entity.key, canonical_key(entity.name)}
-    named = {key: name for key, name in links.items() if key and key not in own}
+    keys = {entity.key, canonical_key(entity.name)}
+    named = {key: name for key, name in links.items() if key and key not in keys}
     return Side(
         run, entity, article, page, _label(other, run), to.article(run.name, entity.id, entity.name), named
     )
@@ -127,16 +127,16 @@ def _label(first: SiteRun, run: SiteRun) -> str:
     """
     mine = dict(facts(run))
     theirs = dict(facts(first))
-    found = {name: value for name, value in mine.items() if theirs.get(name) != value and name != "Seed"}
-    speaking = [value for name, value in found.items() if name in _SPEAKING]
-    return ", ".join(speaking or (f"{name.lower()} {value}" for name, value in found.items())) or run.name
+    different = {name: value for name, value in mine.items() if theirs.get(name) != value and name != "Seed"}
+    speaking = [value for name, value in different.items() if name in _SPEAKING]
+    return ", ".join(speaking or (f"{name.lower()} {value}" for name, value in different.items())) or run.name
 
 
 def _measures(
     left: Side, right: Side, rows: Sequence[tuple[Column | None, Column | None]], links: Sequence[LinkSet]
 ) -> list[Any]:
     """(name, of the left, of the right) or (name, of both)."""
-    said = [
+    sizes = [
         Counter(
             line.said.kind
             for row in rows
@@ -146,14 +146,14 @@ def _measures(
         )
         for n in (0, 1)
     ]
-    both, *only = (len(found.names) for found in links)
-    made: list[tuple[str, ...]] = [
+    both, *only = (len(link_set.names) for link_set in links)
+    measures: list[tuple[str, ...]] = [
         ("Words", *(f"{side.article['words']:,}" for side in (left, right))),
         ("Sections", *(f"{sum(h.level == 2 for h in side.page.contents):,}" for side in (left, right))),
         ("Sentences", *(f"{len(side.page.sentences):,}" for side in (left, right))),
-        ("the same in both", *(f"{n['same']:,}" for n in said)),
-        ("in other words", *(f"{n['changed']:,}" for n in said)),
-        ("here only", *(f"{n['only']:,}" for n in said)),
+        ("the same in both", *(f"{n['same']:,}" for n in sizes)),
+        ("in other words", *(f"{n['changed']:,}" for n in sizes)),
+        ("here only", *(f"{n['only']:,}" for n in sizes)),
         ("Names linked", *(f"{both + n:,}" for n in only)),
         ("by both", f"{both:,}"),
         ("by this one only", *(f"{n:,}" for n in only)),
@@ -162,18 +162,18 @@ def _measures(
         [word for sentence in side.page.sentences for word in words_of(sentence)] for side in (left, right)
     ]
     for n in _GRAMS:
-        a, b = (frozenset(zip(*(found[i:] for i in range(n)), strict=False)) for found in words)
+        a, b = (frozenset(zip(*(link_set[i:] for i in range(n)), strict=False)) for link_set in words)
         share = jaccard(a, b)
         if share is not None:
-            made.append(
+            measures.append(
                 ("Words in common" if n == 1 else f"Runs of {n} words in common", f"{100 * share:.1f}%")
             )
-    return made
+    return measures
 
 
 def _verdicts(left: Side, right: Side) -> list[tuple[str, str, int, int]]:
     """(verdict, its word, claims of the left, of the right) where both were audited."""
-    found = [
+    judged = [
         Counter(
             together(row["verdict"] for row in claim.verdicts)
             for audit in side.run.audits(side.entity.id)
@@ -181,9 +181,9 @@ def _verdicts(left: Side, right: Side) -> list[tuple[str, str, int, int]]:
         )
         for side in (left, right)
     ]
-    if not all(found):
+    if not all(judged):
         return []
-    return [(verdict, word, found[0][verdict], found[1][verdict]) for verdict, word in WORDS.items()]
+    return [(verdict, word, judged[0][verdict], judged[1][verdict]) for verdict, word in WORDS.items()]
 
 
 # --- texts
@@ -193,22 +193,24 @@ def _rows(left: Side, right: Side) -> list[tuple[Column | None, Column | None]]:
     """Parts that belong together, side by side, with their sentences held against each other."""
     pairs = _aligned(left.page.parts(), right.page.parts())
     units = tuple(_units(side.page, [pair[n] for pair in pairs]) for n, side in enumerate((left, right)))
-    texts = [[text for _, _, text in found] for found in units]
-    places = [[place for place, _, _ in found] for found in units]
-    said = compared(texts[0], texts[1], places[0], places[1])
+    texts = [[text for _, _, text in unit] for unit in units]
+    places = [[place for place, _, _ in unit] for unit in units]
+    sentences = compared(texts[0], texts[1], places[0], places[1])
     columns: list[list[Column | None]] = []
     for n in (0, 1):
         titles = [_title(pair[1 - n]) for pair in pairs]
-        made: defaultdict[int, list[list[Line]]] = defaultdict(list)
+        lines: defaultdict[int, list[list[Line]]] = defaultdict(list)
         before = None
-        for number, ((place, paragraph, _), one) in enumerate(zip(units[n], said[n], strict=True)):
+        for number, ((place, paragraph, _), one) in enumerate(zip(units[n], sentences[n], strict=True)):
             if (place, paragraph) != before:
-                made[place].append([])
+                lines[place].append([])
                 before = (place, paragraph)
             there = units[1 - n][one.other][0] if one.other is not None else place
-            made[place][-1].append(Line(number, one, titles[there] or "the lead" if there != place else None))
+            lines[place][-1].append(
+                Line(number, one, titles[there] or "the lead" if there != place else None)
+            )
         parts = [pair[n] for pair in pairs]
-        columns.append([_column(part, made[place]) if part else None for place, part in enumerate(parts)])
+        columns.append([_column(part, lines[place]) if part else None for place, part in enumerate(parts)])
     return list(zip(*columns, strict=True))
 
 
@@ -227,12 +229,12 @@ def _units(page: Page, parts: Sequence[Part | None]) -> list[tuple[int, int, str
     paragraphs of a very long text.
     """
     wholes = len(page.sentences) > _LONG_SENTENCES
-    found = []
+    units = []
     for place, part in enumerate(parts):
         for n, (first, end) in enumerate(part.paragraphs if part else ()):
             texts = [" ".join(page.sentences[first:end])] if wholes else page.sentences[first:end]
-            found += [(place, n, text) for text in texts]
-    return found
+            units += [(place, n, text) for text in texts]
+    return units
 
 
 def _aligned(ours: Sequence[Part], theirs: Sequence[Part]) -> list[tuple[Part | None, Part | None]]:
@@ -286,10 +288,10 @@ def _link_sets(left: Side, right: Side, to: Addresses) -> list[LinkSet]:
     partner: dict[str, str] = {}
     taken: set[str] = set()
     for key in left.links:
-        found = next((theirs[form] for form in _forms(key, runs) if form in theirs), None)
-        if found is not None and found not in taken:
-            partner[key] = found
-            taken.add(found)
+        link = next((theirs[form] for form in _forms(key, runs) if form in theirs), None)
+        if link is not None and link not in taken:
+            partner[key] = link
+            taken.add(link)
     here = resolver(left.run, left.entity, to)
     there = resolver(right.run, right.entity, to)
     shared = [(left.links[a], here(left.links[a]), there(right.links[b])) for a, b in partner.items()]

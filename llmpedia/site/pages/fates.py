@@ -56,7 +56,7 @@ def meaning(fate: str) -> Meaning:
 
 def reason(row: Mapping[str, Any]) -> str:
     """Why a candidate ended as it did, with its figures where it has some."""
-    told = meaning(row["fate"]).sentence
+    sentence = meaning(row["fate"]).sentence
     figures = {
         "score": "link score",
         "ner_confidence": "confidence",
@@ -65,4 +65,4 @@ def reason(row: Mapping[str, Any]) -> str:
     known = ", ".join(
         f"{word} {row[column]:.2f}" for column, word in figures.items() if row[column] is not None
     )
-    return " ".join(part for part in (told, f"({known})" if known else "", row["reason"] or "") if part)
+    return " ".join(part for part in (sentence, f"({known})" if known else "", row["reason"] or "") if part)

@@ -67,12 +67,12 @@ class Node:
     @property
     def hint(self) -> str:
         """All that is known of it, in words."""
-        told = [
+        parts = [
             _MARKS[self.mark],
             self.reason or "",
             f"first to name {self.named:,} others" if self.named else "",
         ]
-        return f"{self.name}: {'; '.join([_TITLES[self.kind].lower(), *(part for part in told if part)])}"
+        return f"{self.name}: {'; '.join([_TITLES[self.kind].lower(), *(part for part in parts if part)])}"
 
 
 @dataclass(frozen=True)
@@ -172,13 +172,13 @@ def _outgoing(run: SiteRun, entity: Entity, to: Addresses) -> list[Group]:
         seen.add(child.id)
     for row in run.candidates(entity.id):
         number = row["entity_id"] if row["entity_id"] is not None else run.number_of(row["name"])
-        found = run.entity(number) if number is not None else None
-        if found is None:
+        linked = run.entity(number) if number is not None else None
+        if linked is None:
             refused = _refused(run, entity, row, to)
             nodes[refused.kind].append(refused)
-        elif found.id not in seen:
-            seen.add(found.id)
-            nodes["known"].append(_known("known", run, found, to, row["name"]))
+        elif linked.id not in seen:
+            seen.add(linked.id)
+            nodes["known"].append(_known("known", run, linked, to, row["name"]))
     return [_group(kind, nodes[kind]) for kind in _OUTGOING if nodes[kind]]
 
 
@@ -186,14 +186,14 @@ def _group(kind: Kind, nodes: Sequence[Node]) -> Group:
     return Group(kind, _TITLES[kind], tuple(nodes))
 
 
-def _known(kind: Kind, run: SiteRun, found: Entity, to: Addresses, linked_as: str | None = None) -> Node:
+def _known(kind: Kind, run: SiteRun, entity: Entity, to: Addresses, linked_as: str | None = None) -> Node:
     mark: Mark = "written"
-    if not found.written:
-        subject = run.subject(found.id)
+    if not entity.written:
+        subject = run.subject(entity.id)
         mark = "failed" if subject is not None and subject["error"] is not None else "waiting"
-    as_linked = f"linked as {linked_as}" if linked_as not in (None, found.name) else None
-    href = to.article(run.name, found.id, found.name)
-    return Node(kind, found.name, href, mark, len(run.catalogue.children(found.id)), as_linked)
+    as_linked = f"linked as {linked_as}" if linked_as not in (None, entity.name) else None
+    href = to.article(run.name, entity.id, entity.name)
+    return Node(kind, entity.name, href, mark, len(run.catalogue.children(entity.id)), as_linked)
 
 
 def _refused(run: SiteRun, entity: Entity, row: Row, to: Addresses) -> Node:

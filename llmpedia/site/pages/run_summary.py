@@ -62,12 +62,12 @@ def story(run: SiteRun) -> Story:
 @lru_cache(maxsize=32)
 def _story(run: SiteRun, version: tuple[Any, ...]) -> Story:  # of another version it is another story
     totals = run.totals()
-    found, notes = _audited(run)
+    audits, notes = _audited(run)
     return Story(
         facts(run),
-        _figures(run, totals, found),
+        _figures(run, totals, audits),
         () if run.imported else _hops(totals),
-        found,
+        audits,
         (*run.notes, *notes),
     )
 
@@ -111,7 +111,7 @@ def source_name(texts: str) -> str:
     return texts if "://" in texts else texts.rstrip("/").rpartition("/")[2]
 
 
-def _figures(run: SiteRun, totals: Row, found: Sequence[TierFound]) -> tuple[tuple[str, str], ...]:
+def _figures(run: SiteRun, totals: Row, audits: Sequence[TierFound]) -> tuple[tuple[str, str], ...]:
     reached = max((hop for hop, (_, written, _) in totals["hops"].items() if written), default=0)
     figures = [
         ("articles", f"{totals['articles']:,}"),
@@ -122,8 +122,8 @@ def _figures(run: SiteRun, totals: Row, found: Sequence[TierFound]) -> tuple[tup
     ]
     if not run.imported:
         figures.append(("hops from the seed", f"{reached:,}"))
-    several = len({row.audit for row in found}) > 1
-    for row in found:
+    several = len({row.audit for row in audits}) > 1
+    for row in audits:
         if (true := row.shares["true"]) is not None:
             figures.append(
                 (f"of claims true by {row.tier}{f' ({row.audit})' if several else ''}", f"{true:.0%}")
@@ -140,7 +140,7 @@ def _hops(totals: Row) -> tuple[HopBar, ...]:
 
 
 def _audited(run: SiteRun) -> tuple[tuple[TierFound, ...], list[str]]:
-    found = list[TierFound]()
+    audits = list[TierFound]()
     notes = list[str]()
     for audit in run.site_audits:
         try:
@@ -151,8 +151,8 @@ def _audited(run: SiteRun) -> tuple[tuple[TierFound, ...], list[str]]:
         for tier in TIERS:
             rows = [row for row in scores if row["tier"] == tier and row["true"] is not None]
             if rows:
-                found.append(_tier_found(audit.name, tier, rows))
-    return tuple(found), notes
+                audits.append(_tier_found(audit.name, tier, rows))
+    return tuple(audits), notes
 
 
 def _tier_found(audit: str, tier: str, rows: Sequence[Row]) -> TierFound:

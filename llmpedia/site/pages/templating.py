@@ -23,7 +23,7 @@ def rendered(template: str, context: Mapping[str, Any], to: Addresses) -> str:
 
 @cache
 def _environment() -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
@@ -31,9 +31,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.filters["count"] = count
-    made.filters["cleaned"] = cleaned
-    return made
+    environment.filters["count"] = count
+    environment.filters["cleaned"] = cleaned
+    return environment
 
 
 def count(value: int) -> str:

@@ -157,9 +157,9 @@ def _call(row: Row) -> Call:
 
 def _turns(messages: str | None) -> tuple[tuple[str, str], ...]:
     """(role, content) of a stored prompt; whatever cannot be read as one is shown as it is."""
-    found = _json(messages)
-    if isinstance(found, list) and all(isinstance(turn, dict) for turn in found):
-        return tuple((str(turn.get("role", "")), _text(turn.get("content"))) for turn in found)
+    parsed = _json(messages)
+    if isinstance(parsed, list) and all(isinstance(turn, dict) for turn in parsed):
+        return tuple((str(turn.get("role", "")), _text(turn.get("content"))) for turn in parsed)
     return (("prompt", messages),) if messages else ()
 
 
@@ -169,8 +169,8 @@ def _text(content: Any) -> str:
 
 def _pretty(text: str | None) -> str | None:
     """JSON in lines; anything else as it is."""
-    found = _json(text)
-    return json.dumps(found, indent=1, ensure_ascii=False) if isinstance(found, dict | list) else text
+    parsed = _json(text)
+    return json.dumps(parsed, indent=1, ensure_ascii=False) if isinstance(parsed, dict | list) else text
 
 
 def _json(text: str | None) -> Any:

@@ -75,8 +75,8 @@ def home_page(run: SiteRun) -> Context:
     article = run.article(seed.id) if seed else None
     lead = article["lead"] or "" if article else ""
     cut = first_words(lead, _LEAD_WORDS)
-    told = story(run)
-    asked = dict(told.facts)
+    summary = story(run)
+    asked = dict(summary.facts)
     return {
         "run": run,
         "title": run.title,
@@ -84,7 +84,7 @@ def home_page(run: SiteRun) -> Context:
         "model": asked.get("Model"),
         "persona": asked.get("Persona"),
         "source": asked.get("Imported from"),
-        "story": told,
+        "story": summary,
         "seed": seed,
         "lead": cut + (" …" if len(cut) < len(" ".join(lead.split())) else ""),
         "letters": run.letters(),
@@ -116,12 +116,12 @@ def search_page(run: SiteRun, query: str, hits: Sequence[Any], note: str | None)
     """What a search found; ``hits`` as ``Search.find`` gives them. ``note``: why there may be more;
     None: there is not.
     """
-    found = [{"entity": run.entity(hit.number), "bits": bits(hit.snippet)} for hit in hits]
+    results = [{"entity": run.entity(hit.number), "bits": bits(hit.snippet)} for hit in hits]
     return {
         "run": run,
         "title": f"Search: {query}" if query else "Search",
         "query": query,
-        "hits": [hit for hit in found if hit["entity"] is not None],
+        "hits": [hit for hit in results if hit["entity"] is not None],
         "note": note,
         "most": HITS,
     }
@@ -194,9 +194,9 @@ def resolver(run: SiteRun, entity: Entity, to: Addresses) -> Callable[[str], Tar
     def resolve(name: str) -> Target:
         row = fate_of.get(canonical_key(name))
         number = row["entity_id"] if row is not None and row["entity_id"] is not None else run.number_of(name)
-        found = run.entity(number) if number is not None else None
-        if found is not None:
-            return Target("plain", None, None) if found.id == entity.id else _known(run, found, name, to)
+        linked = run.entity(number) if number is not None else None
+        if linked is not None:
+            return Target("plain", None, None) if linked.id == entity.id else _known(run, linked, name, to)
         if row is None:
             return Target("plain", None, None)
         anchor = f"candidate-{row['position']}"
@@ -207,12 +207,12 @@ def resolver(run: SiteRun, entity: Entity, to: Addresses) -> Callable[[str], Tar
     return resolve
 
 
-def _known(run: SiteRun, found: Entity, name: str, to: Addresses) -> Target:
-    href = to.article(run.name, found.id, found.name)
-    if found.written:
-        return Target("article", href, found.name if found.name != name else None)
-    failed = (subject := run.subject(found.id)) is not None and subject["error"] is not None
-    return Target("queued", href, f"{found.name}: {'its article failed' if failed else 'not written yet'}")
+def _known(run: SiteRun, entity: Entity, name: str, to: Addresses) -> Target:
+    href = to.article(run.name, entity.id, entity.name)
+    if entity.written:
+        return Target("article", href, entity.name if entity.name != name else None)
+    failed = (subject := run.subject(entity.id)) is not None and subject["error"] is not None
+    return Target("queued", href, f"{entity.name}: {'its article failed' if failed else 'not written yet'}")
 
 
 def naming(run: SiteRun, entity: Entity) -> Naming | None:
@@ -244,8 +244,8 @@ def tabs(run: SiteRun, entity: Entity, others: Sequence[SiteRun], to: Addresses,
 
 
 def _written(run: SiteRun, number: int) -> bool:
-    found = run.entity(number)
-    return found is not None and found.written
+    entity = run.entity(number)
+    return entity is not None and entity.written
 
 
 def article_views(

@@ -116,8 +116,8 @@ def begin_groups(desk: Desk, name: str) -> None:
         if (desk.folder / _sheet_name(name)).exists():
             return
         desk.probes[name].refresh()
-        with put_together(desk.folder) as made:
-            write_review_sheet(desk.probes[name], made / _sheet_name(name))
+        with put_together(desk.folder) as folder:
+            write_review_sheet(desk.probes[name], folder / _sheet_name(name))
 
 
 def waiting_groups(build: RunFolder) -> tuple[list[str], str | None]:
@@ -218,7 +218,7 @@ def group_page(sheet: ProbeSheet, item: Item, given: Given | None, notice: str |
                 "number": n,
                 "value": value,
                 "documents": [d for d in documents if d.account == n],
-                "quotes": [(where, told[n]) for where, told in quotes if n in told],
+                "quotes": [(where, quoted[n]) for where, quoted in quotes if n in quoted],
             }
             for n, value in enumerate(values, 1)
         ],
@@ -244,13 +244,13 @@ def _documents(row: Row, spans: Sequence[Sequence[str]]) -> Iterator[ShownDocume
 def marked(text: str, spans: Sequence[str]) -> list[Bit]:
     """A text in pieces; what is quoted of it are hits."""
     places = sorted(place for span in spans if (place := span_place(span, text)))
-    found: list[Bit] = []
+    bits: list[Bit] = []
     at = 0
     for start, end in places:
         if start >= at:
-            found += [Bit(text[at:start], hit=False), Bit(text[start:end], hit=True)]
+            bits += [Bit(text[at:start], hit=False), Bit(text[start:end], hit=True)]
             at = end
-    return [bit for bit in (*found, Bit(text[at:], hit=False)) if bit.text]
+    return [bit for bit in (*bits, Bit(text[at:], hit=False)) if bit.text]
 
 
 def _quotes(cell: str) -> dict[int, str]:

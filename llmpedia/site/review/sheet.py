@@ -129,8 +129,8 @@ class SheetFile:
             sheet, items = self._read()
             item = self._find(items, *shown[:2])
             raw = {name: safe_cell(text) for name, text in self.form.cells(item.row, given).items()}
-            told = {name: shown_cell(text) for name, text in raw.items()}
-            if all(item.row[name] == text for name, text in told.items()):
+            cells = {name: shown_cell(text) for name, text in raw.items()}
+            if all(item.row[name] == text for name, text in cells.items()):
                 return Saved(item, done=True)
             if item.seen != shown[2]:
                 return Saved(item, done=False)
@@ -141,7 +141,7 @@ class SheetFile:
             for name, text in raw.items():
                 record[sheet.header.index(name)] = text
             Folder(self.path.parent).write(self.path.name, sheet.dumps())
-            row = {**item.row, **told}
+            row = {**item.row, **cells}
             return Saved(replace(item, row=row, seen=self._seen(row), state=self.form.state(row)), done=True)
 
     def opened_elsewhere(self) -> bool:
@@ -158,22 +158,22 @@ class SheetFile:
 
     def _find(self, items: Sequence[Item], place: int, name: str) -> Item:
         """The item of this id: at its place, where it stands several times."""
-        found = [item for item in items if item.id == name]
-        at = [item for item in found if item.place == place]
-        if not at and len(found) != 1:
+        matches = [item for item in items if item.id == name]
+        at = [item for item in matches if item.place == place]
+        if not at and len(matches) != 1:
             raise InputError(
-                f"{self.path}: item {name} is there {len(found)} times and not at place {place}; "
+                f"{self.path}: item {name} is there {len(matches)} times and not at place {place}; "
                 f"correct the sheet"
             )
-        return (at or found)[0]
+        return (at or matches)[0]
 
     def _item(self, place: int, row: Row) -> Item:
-        told = {name: shown_cell(cell) if isinstance(cell, str) else cell for name, cell in row.items()}
-        return Item(place, row[self.form.id_column], told, self._seen(told), self.form.state(told))
+        cells = {name: shown_cell(cell) if isinstance(cell, str) else cell for name, cell in row.items()}
+        return Item(place, row[self.form.id_column], cells, self._seen(cells), self.form.state(cells))
 
     def _seen(self, row: Row) -> str:
-        told = "\x00".join(row[name] for name in self.form.reader_columns)
-        return hashlib.sha256(told.encode(errors="surrogatepass")).hexdigest()[:16]
+        text = "\x00".join(row[name] for name in self.form.reader_columns)
+        return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 @contextmanager
@@ -202,10 +202,10 @@ def put_together(folder: Path) -> Iterator[Path]:
     Raises:
         InputError: it cannot be written.
     """
-    with TemporaryDirectory(prefix=".new-", dir=folder) as made:
-        yield Path(made)
+    with TemporaryDirectory(prefix=".new-", dir=folder) as scratch:
+        yield Path(scratch)
         # Longer names last: a key is there before its sheet, without which it would be of no use.
-        for path in sorted(Path(made).iterdir(), key=lambda path: -len(path.name)):
+        for path in sorted(Path(scratch).iterdir(), key=lambda path: -len(path.name)):
             Folder(folder).write(path.name, path.read_bytes())
 
 

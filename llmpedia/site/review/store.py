@@ -67,7 +67,10 @@ class Opened:
     def reviewer(self, item: Item) -> str:
         """Who fills it, as the last row before it says that was filled."""
         before = [*self.items[item.place - 1 :], *self.items[: item.place - 1]]
-        return next((told for other in reversed(before) if (told := other.row.get("reviewer", ""))), "")
+        return next(
+            (reviewer_name for other in reversed(before) if (reviewer_name := other.row.get("reviewer", ""))),
+            "",
+        )
 
 
 def open_builds(uris: Sequence[str], names: Sequence[str]) -> dict[str, RunFolder]:
@@ -102,13 +105,13 @@ def item_views(opened: Opened, item: Item, given: Given | None, notice: str | No
     """What the pages of all items show. ``given``: what was entered and is not saved; ``notice``:
     why.
     """
-    said = item.given
-    if "reviewer" in opened.file.form.reader_columns and not said.reviewer:
-        said = Given(said.answer, said.comment, opened.reviewer(item))
+    answer = item.given
+    if "reviewer" in opened.file.form.reader_columns and not answer.reviewer:
+        answer = Given(answer.answer, answer.comment, opened.reviewer(item))
     return {
         **sheet_views(opened, []),
         "item": item,
-        "given": given or said,
+        "given": given or answer,
         "notice": notice,
         "choices": opened.file.form.choices(item.row),
         "asks_reviewer": "reviewer" in opened.file.form.reader_columns,

@@ -109,10 +109,10 @@ class Draw:
 
 
 def _number(fields: Mapping[str, str], name: str, most: int) -> int:
-    told = fields.get(name, "").strip()
-    if not (told.isascii() and told.isdigit() and len(told) < 20 and int(told) <= most):
-        raise InputError(f"{name} = {told[:20]!r}: must be a whole number from 0 to {most}; correct it")
-    return int(told)
+    text = fields.get(name, "").strip()
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= most):
+        raise InputError(f"{name} = {text[:20]!r}: must be a whole number from 0 to {most}; correct it")
+    return int(text)
 
 
 def _file_name(audit: str) -> str:
@@ -139,10 +139,10 @@ class VerdictForm:
         hints = {
             label: "" if judge is None else "I agree" if label == judge else "I disagree" for label in LABELS
         }
-        told = [
+        offered = [
             Choice(label, WORDS[label], hints[label], keys) for label, keys in zip(LABELS, _KEYS, strict=True)
         ]
-        return [*told, Choice("", "Not decided yet", "", "0 x")]
+        return [*offered, Choice("", "Not decided yet", "", "0 x")]
 
     def state(self, row: Row) -> State:
         """See :class:`Form`."""
@@ -179,7 +179,7 @@ class AuditSheet:
 def drawn(run: SiteRun, desk: Desk) -> list[Draw]:
     """The sheets of a run's audits that were begun."""
     audits = {_file_name(name): name for name in run.audit_names}
-    found = []
+    draws = []
     for name in desk.names():
         match = _NAME.fullmatch(name.removeprefix(f"{run.name}."))
         if match is None or match[1] not in audits:
@@ -188,8 +188,8 @@ def drawn(run: SiteRun, desk: Desk) -> list[Draw]:
         all_numbers = numbers if len(numbers) > 1 else numbers * len(LABELS)
         draw = Draw(audits[match[1]], match[2], all_numbers, int(match[4]), bool(match[5]))
         if _sheet_name(run, draw) == name:  # neither another run's, nor 033 for 33
-            found.append(draw)
-    return found
+            draws.append(draw)
+    return draws
 
 
 def open_sheet(run: SiteRun, desk: Desk, key: str, to: Addresses) -> AuditSheet | None:
@@ -222,8 +222,8 @@ def begin(run: SiteRun, desk: Desk, draw: Draw) -> None:
             return
         balanced: dict[str, int] = {label: n for label, n in zip(LABELS, draw.numbers, strict=True) if n}
         rows = review_rows(_audit(run, draw.audit).run, draw.tier)
-        with put_together(desk.folder) as made:
-            write_sheet(rows, made / name, balanced, draw.seed, draw.hidden)
+        with put_together(desk.folder) as scratch:
+            write_sheet(rows, scratch / name, balanced, draw.seed, draw.hidden)
 
 
 def _sheet_name(run: SiteRun, draw: Draw) -> str:
@@ -353,7 +353,8 @@ def agreement_of(path: Path) -> tuple[list[tuple[str, Any]], str | None]:
     try:
         need_extra("audit")
         return [
-            (TIERS.get(tier, tier), found) for tier, found in agreement_by_tier(read_sheet(path)).items()
+            (TIERS.get(tier, tier), agreement)
+            for tier, agreement in agreement_by_tier(read_sheet(path)).items()
         ], None
     except LlmpediaError as e:
         return [], str(e)
@@ -370,10 +371,10 @@ def claim_page(
     evidence = "".join(
         row[name] for name in row if isinstance(name, str) and re.fullmatch(r"evidence_\d+", name)
     )
-    found = sheet.audit.of(subject)
+    of_audit = sheet.audit.of(subject)
     sources = [
         source
-        for e in (found.evidence if found else [])
+        for e in (of_audit.evidence if of_audit else [])
         if e["tier"] == draw.tier
         for source in e["sources"] or ()
     ]
@@ -401,9 +402,13 @@ def claim_page(
 
 def _judged(row: Row) -> Row:
     verdict = row["judge_verdict"].strip().lower()
-    told = {"verdict": verdict, "word": WORDS.get(verdict, verdict), "explanation": row["judge_explanation"]}
+    judged = {
+        "verdict": verdict,
+        "word": WORDS.get(verdict, verdict),
+        "explanation": row["judge_explanation"],
+    }
     return {
-        **told,
+        **judged,
         "error_type": row["judge_error_type"].replace("_", " "),
         "confidence": _short(row["judge_confidence"]),
     }

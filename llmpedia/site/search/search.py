@@ -67,13 +67,13 @@ def phrases_of(query: str) -> list[Phrase]:
     being typed.
     """
     query = query[:_MOST_CHARACTERS]
-    found: list[Phrase] = []
+    phrases: list[Phrase] = []
     for match in _CHUNK.finditer(query):
         words = tuple(tokens(match.group(1) if match.group(2) is None else match.group(2)).split())
         typed = match.group(2) is not None and match.end() == len(query)
         if words:
-            found.append(Phrase(words, typed and (len(words) > 1 or len(words[0]) >= _LEAST_PREFIX)))
-    return found[:_MOST_PHRASES]
+            phrases.append(Phrase(words, typed and (len(words) > 1 or len(words[0]) >= _LEAST_PREFIX)))
+    return phrases[:_MOST_PHRASES]
 
 
 class Search:
@@ -110,10 +110,10 @@ class Search:
     def ready(self) -> float:
         """Share of the articles whose texts can be found, 0 to 1."""
         total = int(np.count_nonzero(self._run.catalogue.articles != NONE))
-        found = self._ask("SELECT count(*) FROM texts", ())
+        counted = self._ask("SELECT count(*) FROM texts", ())
         if not total:
             return 1.0
-        return min(1.0, found[0][0] / total) if found else 0.0
+        return min(1.0, counted[0][0] / total) if counted else 0.0
 
     @property
     def note(self) -> str | None:
@@ -153,8 +153,8 @@ class Search:
     def _look_after(self) -> None:
         builder = self._builder
         if builder is not None and builder.poll() and builder.stdout is not None:
-            told = builder.stdout.read().strip().splitlines()
-            self._failed = told[-1] if told else f"the build ended with exit code {builder.returncode}"
+            output = builder.stdout.read().strip().splitlines()
+            self._failed = output[-1] if output else f"the build ended with exit code {builder.returncode}"
             self._builder = None
 
     def _names(self) -> Titles:
@@ -170,13 +170,13 @@ class Search:
         others = (
             "SELECT number FROM aliases JOIN others ON place = aliases.rowid WHERE aliases MATCH ? LIMIT ?"
         )
-        found = self._ask("SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?", (match, most))
-        if found is None:
+        rows = self._ask("SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?", (match, most))
+        if rows is None:
             # too common to be ranked in time: in the order of the walk, which begins with what is
             # near the seed
             whole = " AND ".join(Phrase(p.words, False).fts for p in phrases)
-            found = self._ask("SELECT rowid FROM words WHERE words MATCH ? LIMIT ?", (whole, most)) or []
-        return [n for (n,) in [*(self._ask(others, (match, most)) or []), *found]]
+            rows = self._ask("SELECT rowid FROM words WHERE words MATCH ? LIMIT ?", (whole, most)) or []
+        return [n for (n,) in [*(self._ask(others, (match, most)) or []), *rows]]
 
     def _hits(self, numbers: Sequence[int], phrases: Sequence[Phrase]) -> list[Hit]:
         wanted = json.dumps([int(n) for n in numbers])
@@ -214,7 +214,8 @@ class Search:
             # that it needs none.
             modes = ["mode=ro"] if os.access(path.parent, os.W_OK) else ["mode=ro", "immutable=1"]
             self._index = next(
-                (found for mode in modes if (found := self._connected(f"{path.as_uri()}?{mode}"))), None
+                (connection for mode in modes if (connection := self._connected(f"{path.as_uri()}?{mode}"))),
+                None,
             )
         return self._index
 

@@ -27,21 +27,21 @@ class Titles:
         names = [tokens(name) for name in catalogue.names.take(written).to_pylist()]
         others = [tokens(name) for name in catalogue.alias_names.take(aliased).to_pylist()]
         numbers = [*written.tolist(), *catalogue.alias_of[aliased].tolist()]
-        found: list[tuple[str, int, int]] = []
+        entries: list[tuple[str, int, int]] = []
         for place, (name, number) in enumerate(zip([*names, *others], numbers, strict=True)):
             kind = 0 if place < len(names) else 1
-            found.append((name, kind, number))
+            entries.append((name, kind, number))
             at = name.find(" ") + 1
             for _ in range(_WORDS - 1):
                 if not at:
                     break
-                found.append((name[at:], kind + 2, number))
+                entries.append((name[at:], kind + 2, number))
                 at = name.find(" ", at) + 1
-        found.sort()
-        self._keys = [key for key, _, _ in found]
-        self._numbers = np.array([number for _, _, number in found], np.int32)
-        kinds = np.array([kind for _, kind, _ in found], np.int64)
-        lengths = np.array([len(key) for key, _, _ in found], np.int64)
+        entries.sort()
+        self._keys = [key for key, _, _ in entries]
+        self._numbers = np.array([number for _, _, number in entries], np.int32)
+        kinds = np.array([kind for _, kind, _ in entries], np.int64)
+        lengths = np.array([len(key) for key, _, _ in entries], np.int64)
         self._ranks = (kinds << 40) + (catalogue.hops[self._numbers].astype(np.int64) << 20) + lengths
 
     def find(self, query: str, most: int) -> list[int]:

@@ -69,10 +69,10 @@ def compared(
     right: list[Said | None] = [None] * len(theirs)
     budget = _MEETINGS_OF_TEXTS
     for i, j in sorted(pairs.items()):
-        told, cost = _pair(ours[i], theirs[j], budget)
+        pair, cost = _pair(ours[i], theirs[j], budget)
         budget -= cost
-        left[i] = Said(told[0], told[1], j)
-        right[j] = Said(told[0], told[2], i)
+        left[i] = Said(pair[0], pair[1], j)
+        right[j] = Said(pair[0], pair[2], i)
     return [s or _only(t) for s, t in zip(left, ours, strict=True)], [
         s or _only(t) for s, t in zip(right, theirs, strict=True)
     ]
@@ -100,8 +100,8 @@ def _same(
             if j not in taken:
                 free[key(theirs[j], their_places[j])].append(j)
         for i in (i for i in range(len(ours)) if i not in pairs):
-            if found := free.get(key(ours[i], places[i])):
-                pairs[i] = found.pop()
+            if candidates := free.get(key(ours[i], places[i])):
+                pairs[i] = candidates.pop()
                 taken.add(pairs[i])
 
     take(lambda text, place: (_form(text), place))
@@ -152,17 +152,17 @@ def _shares(ours: Sequence[Sequence[str]], theirs: Sequence[Sequence[str]]) -> n
             numbers.setdefault(word, len(numbers))
 
     def matrix(sentences: Sequence[Sequence[str]]) -> npt.NDArray[np.float32]:
-        made = np.zeros((len(sentences), len(numbers)), np.float32)
+        counts = np.zeros((len(sentences), len(numbers)), np.float32)
         for row, words in enumerate(sentences):
-            made[row, [numbers[word] for word in words]] = 1
-        return made
+            counts[row, [numbers[word] for word in words]] = 1
+        return counts
 
     a = matrix(ours)
     b = matrix(theirs)
-    found: npt.NDArray[np.float32] = (
+    shares: npt.NDArray[np.float32] = (
         2 * (a @ b.T) / np.maximum(a.sum(axis=1)[:, None] + b.sum(axis=1)[None, :], 1)
     )
-    return found
+    return shares
 
 
 def _pair(

@@ -47,14 +47,14 @@ class Blocks:
         waiting: list[str] = []
         at = 0
         while at < len(lines):
-            found = self._block(lines, at, bool(waiting))
-            if found is None and lines[at].strip():
+            block = self._block(lines, at, bool(waiting))
+            if block is None and lines[at].strip():
                 waiting.append(lines[at])
                 at += 1
                 continue
             out += self._paragraph(waiting)
             waiting = []
-            blocks, n = found or ([], 1)
+            blocks, n = block or ([], 1)
             out += blocks
             at += n
         return out + self._paragraph(waiting)
@@ -84,9 +84,9 @@ class Blocks:
         if first == ">":
             return self._quoted(lines, at)
         if not in_paragraph or first in "-+•‣":
-            found = self._dashes(lines, at)
-            if found:
-                return found
+            dashes = self._dashes(lines, at)
+            if dashes:
+                return dashes
         table = markdown_table(lines, at, self.read) if "|" in line else None
         return ([table[0]], table[1]) if table else None
 
@@ -122,19 +122,19 @@ class Blocks:
 
     def _markdown_heading(self, lines: list[str], at: int) -> Title | None:
         """``## Words``, unless it stands among lines of a numbered list."""
-        found = _MARKDOWN_HEADING.fullmatch(lines[at].strip())
+        match = _MARKDOWN_HEADING.fullmatch(lines[at].strip())
         beside = [lines[i].lstrip()[:1] for i in (at - 1, at + 1) if 0 <= i < len(lines)]
-        if not found or "#" in beside:
+        if not match or "#" in beside:
             return None
-        return Title(len(found[1]), self._inline.runs(found[2]))
+        return Title(len(match[1]), self._inline.runs(match[2]))
 
     def _items(self, lines: list[str], at: int) -> tuple[list[Block], int]:
         items = []
         for i in range(at, len(lines)):
-            found = _ITEM.match(lines[i].strip(_HARMLESS_SPACE))
-            if not found or (found[1] == "**" and _BOLD_START.match(lines[i])):
+            match = _ITEM.match(lines[i].strip(_HARMLESS_SPACE))
+            if not match or (match[1] == "**" and _BOLD_START.match(lines[i])):
                 break
-            items.append((found[1][:_DEEPEST], found[2]))
+            items.append((match[1][:_DEEPEST], match[2]))
         return list(self._lists(items)), len(items)
 
     def _lists(self, items: list[tuple[str, str]]) -> Iterator[Block]:
@@ -180,7 +180,7 @@ class Blocks:
         """Items of Markdown; numbers only where two or more count up from 1. Deeper by two spaces
         or more.
         """
-        found: list[tuple[str, str]] = []
+        items: list[tuple[str, str]] = []
         depths: list[int] = []
         counted = 0
         for i in range(at, len(lines)):
@@ -196,10 +196,10 @@ class Blocks:
                 counted += 1
                 if int(item[2]) != counted:
                     break
-            found.append((("*" * (len(depths) - 1) + ("#" if numbered else "*"))[-_DEEPEST:], item[3]))
-        if not found or (found[0][0] == "#" and len(found) == 1):
+            items.append((("*" * (len(depths) - 1) + ("#" if numbered else "*"))[-_DEEPEST:], item[3]))
+        if not items or (items[0][0] == "#" and len(items) == 1):
             return None
-        return list(self._lists(found)), len(found)
+        return list(self._lists(items)), len(items)
 
 
 def _bold(runs: list[Run]) -> Iterator[Run]:

@@ -235,9 +235,9 @@ class Writer:
 
     def _mark(self, mark: Mark) -> str:
         words = f"claim {mark.claim}: {mark.verdict.replace('_', ' ')}"
-        own = self._id(f"ref-{mark.claim}")
+        mark_id = self._id(f"ref-{mark.claim}")
         return (
-            f'<a class="ref {mark.verdict}" href="#claim-{mark.claim}"{own} '
+            f'<a class="ref {mark.verdict}" href="#claim-{mark.claim}"{mark_id} '
             f'aria-label="{words}">{mark.claim}</a>'
         )
 

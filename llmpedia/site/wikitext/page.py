@@ -116,18 +116,20 @@ class Page:
         a section never.
         """
         headings = iter(self.contents)
-        found: list[tuple[Literal["infobox", "lead", "section", "categories"], Heading | None, list[Block]]]
-        found = [("infobox", None, self._infobox), ("lead", None, [*self._lead])]
+        sections: list[
+            tuple[Literal["infobox", "lead", "section", "categories"], Heading | None, list[Block]]
+        ]
+        sections = [("infobox", None, self._infobox), ("lead", None, [*self._lead])]
         for block in self._body:
             if isinstance(block, Title):
-                found.append(("section", next(headings), []))
+                sections.append(("section", next(headings), []))
             elif isinstance(block, Labels):
-                found.append(("categories", None, [block]))
+                sections.append(("categories", None, [block]))
             else:
-                found[-1][2].append(block)
+                sections[-1][2].append(block)
         parts = [
             Part(kind, heading, tuple((p.first, p.first + len(p.cuts)) for p in paragraphs(blocks) if p.cuts))
-            for kind, heading, blocks in found
+            for kind, heading, blocks in sections
         ]
         return [part for part in parts if part.paragraphs or part.kind == "section"]
 
@@ -150,7 +152,7 @@ class Page:
             place.items = items
 
     def _anchored(self) -> list[Heading]:
-        found: list[Heading] = []
+        headings: list[Heading] = []
         taken: dict[str, int] = {}
         for block in self._body:
             if isinstance(block, Title):
@@ -161,8 +163,8 @@ class Page:
                     taken[words] = taken.get(words, 1) + 1
                     block.anchor = f"{words}-{taken[words]}"
                 taken.setdefault(block.anchor, 1)
-                found.append(Heading(block.level, text, block.anchor))
-        return found
+                headings.append(Heading(block.level, text, block.anchor))
+        return headings
 
     def _number(self, para: Para) -> None:
         text = "".join(run.text for run in para.runs)
@@ -192,10 +194,10 @@ def _note(text: str) -> list[Run]:
 
 def _whole(runs: Sequence[Run]) -> list[tuple[int, int]]:
     """(start, end) of the links: none is cut in two."""
-    found = []
+    sentences = []
     at = 0
     for run in runs:
         if run.link is not None or run.url is not None:
-            found.append((at, at + len(run.text)))
+            sentences.append((at, at + len(run.text)))
         at += len(run.text)
-    return found
+    return sentences

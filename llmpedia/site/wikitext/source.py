@@ -131,14 +131,14 @@ def split_template(text: str) -> tuple[str, list[tuple[str | None, str]]]:
     or None, its value).
     """
     name, *rest = text.split("|")
-    found: list[tuple[str | None, str]] = []
+    parameters: list[tuple[str | None, str]] = []
     for part in rest:
         key, sep, value = part.partition("=")
         if not sep or not _KEY.fullmatch(key):
-            found.append((None, part.strip()))
+            parameters.append((None, part.strip()))
         else:  # a number says which positional parameter it is
-            found.append((None if key.strip().isdecimal() else key.strip(), value.strip()))
-    return " ".join(name.replace("_", " ").split()), [(key, value) for key, value in found if value]
+            parameters.append((None if key.strip().isdecimal() else key.strip(), value.strip()))
+    return " ".join(name.replace("_", " ").split()), [(key, value) for key, value in parameters if value]
 
 
 def _token(letter: str, number: int) -> str:
@@ -171,7 +171,7 @@ def _hidden(text: str) -> list[tuple[int, int, str, str]]:
     """(start, end, opening tag, content) of comments, literal text and notes that are closed, in
     order.
     """
-    found = []
+    spans = []
     at = 0
     hopeless = set[str]()
     while opened := _OPENS.search(text, at):
@@ -180,8 +180,8 @@ def _hidden(text: str) -> list[tuple[int, int, str, str]]:
             at = opened.end()
             continue
         inner, inner_end, at = closed
-        found.append((opened.start(), at, text[opened.start() : inner], text[inner:inner_end]))
-    return found
+        spans.append((opened.start(), at, text[opened.start() : inner], text[inner:inner_end]))
+    return spans
 
 
 def _closed(text: str, opened: re.Match[str], hopeless: set[str]) -> tuple[int, int, int] | None:
@@ -248,13 +248,15 @@ def _with_links(masked: str, marked: str, hidden: list[str], source: Source) -> 
         out: list[str] = []
         while number < len(spans) and spans[number][0] < end:
             start, stop, target, label, score = spans[number]
-            own = number
+            piece_number = number
             brackets = masked.rindex("]]", start, stop)
-            out += [shown(at, start), _token("L", own)]
+            out += [shown(at, start), _token("L", piece_number)]
             inner, number = piece(start + 2, brackets, number + 1)
             head, _, raw = inner.partition("|")
-            markup = number > own + 1 or (score is None and ("|" in raw or _MARKUP.search(raw) is not None))
-            source.links[own] = (
+            markup = number > piece_number + 1 or (
+                score is None and ("|" in raw or _MARKUP.search(raw) is not None)
+            )
+            source.links[piece_number] = (
                 SourceLink(target, raw or label, True) if markup else SourceLink(target, label, False)
             )
             out += [
@@ -319,11 +321,11 @@ def _with_parts(text: str, source: Source) -> str:
     """
     stack = [_Open("", "", [])]
     at = 0
-    for found in _MARKS.finditer(text):
-        mark = found.group()
-        kind, opens = _kind(found)
-        stack[-1].texts.append(text[at : found.start()])
-        at = found.end()
+    for match in _MARKS.finditer(text):
+        mark = match.group()
+        kind, opens = _kind(match)
+        stack[-1].texts.append(text[at : match.start()])
+        at = match.end()
         if kind == "heading":
             while len(stack) > 1:
                 _give_up(stack, source)
@@ -342,11 +344,11 @@ def _with_parts(text: str, source: Source) -> str:
     return "".join(stack[0].texts)
 
 
-def _kind(found: re.Match[str]) -> tuple[str, bool]:
+def _kind(match: re.Match[str]) -> tuple[str, bool]:
     """(what closes it, whether this opens it) of a mark."""
-    if found.group(2):
-        return found.group(2).lower(), not found.group(1)
-    mark = found.group().strip(" \t:")
+    if match.group(2):
+        return match.group(2).lower(), not match.group(1)
+    mark = match.group().strip(" \t:")
     return {
         "{{": ("}}", True),
         "}}": ("}}", False),

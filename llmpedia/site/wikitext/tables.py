@@ -121,17 +121,17 @@ def read_infobox(text: str, blocks: Blocks) -> Table:
     title = next((i for i, (key, _) in enumerate(parameters) if key and key.lower() in _TITLES), None)
     table = Table([], blocks(parameters[title][1]) if title is not None else [], infobox=True)
     for i, (key, value) in enumerate(parameters):
-        found = blocks(value) if i != title else []
-        if not found:
+        value_blocks = blocks(value) if i != title else []
+        if not value_blocks:
             continue
         label = label_of(shown_text(key)) if key else ""
         if label:
-            first = next(paragraphs(found), None)
+            first = next(paragraphs(value_blocks), None)
             if first is None:
-                found.append(first := Para([]))
+                value_blocks.append(first := Para([]))
             first.label = label
         heads = [Cell([], header=True, label=label)] if label else []
-        table.rows.append([*heads, Cell(found, colspan=1 if label else 2)])
+        table.rows.append([*heads, Cell(value_blocks, colspan=1 if label else 2)])
     return table
 
 
