@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from typing import Any
 
-from llmpedia.analysis.usage import spent
+from llmpedia.engines.usage import spent
 from llmpedia.run_kinds import spec_of
 from llmpedia.store import journal
 from llmpedia.store.kinds import RunKind

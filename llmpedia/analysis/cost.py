@@ -16,8 +16,8 @@ from llmpedia.analysis.common.systems import System
 from llmpedia.analysis.funnel.tables import is_walk
 from llmpedia.analysis.output.drawing import grouped_bars, look
 from llmpedia.analysis.output.page import Part
-from llmpedia.analysis.usage import usage_table
 from llmpedia.engines.models import Models
+from llmpedia.engines.usage import usage_table
 from llmpedia.store.commit_times import Moment, read_moments
 from llmpedia.store.run_folder import RunFolder
 

@@ -83,8 +83,8 @@ def _report(args: argparse.Namespace) -> int:
     from llmpedia.analysis.common.systems import run_names
     from llmpedia.analysis.funnel.tables import funnel_tables
     from llmpedia.analysis.output.formats import as_text
-    from llmpedia.analysis.usage import usage_table
     from llmpedia.engines.models import load_models
+    from llmpedia.engines.usage import usage_table
 
     runs = _walks(args.run_uris)
     prices = load_models(args.models_file, "--models-file") if args.models_file else None

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from llmpedia.analysis.usage import Used, committed, together
 from llmpedia.config.walk import Config
 from llmpedia.engines.memory import memory_rows
 from llmpedia.engines.models import Models, load_models
+from llmpedia.engines.usage import Used, committed, together
 from llmpedia.materialize.run import seeds_of
 from llmpedia.materialize.stages import Stages
 from llmpedia.materialize.walk_stage import SampleSize

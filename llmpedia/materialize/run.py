@@ -11,10 +11,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from llmpedia.analysis.usage import reused_facts
 from llmpedia.config.walk import Config
 from llmpedia.engines.client import Client
 from llmpedia.engines.concurrency.client import Permits
+from llmpedia.engines.usage import reused_facts
 from llmpedia.entities.actor import IndexClient, start_index
 from llmpedia.errors import EngineError, InputError
 from llmpedia.execution.clients import client_name, heed_pauses, make_client, make_engine, make_permits

@@ -1,4 +1,4 @@
-"""llmpedia/analysis/usage.py: what was spent, by hand-counted completions; what is not known is
+"""llmpedia/engines/usage.py: what was spent, by hand-counted completions; what is not known is
 null.
 """
 
@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from llmpedia.analysis.usage import committed, spent, usage_table
 from llmpedia.engines.models import load_models
+from llmpedia.engines.usage import committed, spent, usage_table
 from llmpedia.materialize.subject import completion_row
 from llmpedia.stages import RETRY_OPENINGS, Completion, Request
 from llmpedia.status import status

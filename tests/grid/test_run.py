@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from llmpedia.analysis.usage import asked, committed
 from llmpedia.cli.main import main
 from llmpedia.config.walk import load_config
 from llmpedia.engines.models import load_models
 from llmpedia.engines.openai import chat_body
+from llmpedia.engines.usage import asked, committed
 from llmpedia.errors import ConfigError, InputError
 from llmpedia.execution import session
 from llmpedia.grid.cells import cells_of, chosen, grid_of

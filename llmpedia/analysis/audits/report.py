@@ -12,7 +12,6 @@ from typing import Any
 
 from llmpedia.analysis.audits.tables import Findings, audit_tables
 from llmpedia.analysis.common.corpus import corpus_means, subject_keys
-from llmpedia.analysis.usage import usage_table
 from llmpedia.audit.audit_folder import audit_data, audited_run, constants_of, text_pairs
 from llmpedia.audit.measures.published import median_claims, published_summaries
 from llmpedia.audit.measures.similarity import Encoder, similarities, similarity_summary
@@ -20,6 +19,7 @@ from llmpedia.audit.measures.verdicts import audit_metrics
 from llmpedia.audit.review import Agreement
 from llmpedia.engines.models import Models
 from llmpedia.engines.packaged_weights import PACKAGES, resolve_model
+from llmpedia.engines.usage import usage_table
 from llmpedia.errors import ConfigError
 from llmpedia.store.run_folder import RunFolder
 
