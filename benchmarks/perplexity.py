@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from llmpedia.config.walk import EngineSection
+from llmpedia.config.engine import VllmSection
 from llmpedia.engines.packaged_weights import resolve_model
 from llmpedia.perplexity.backend import Task
 from llmpedia.perplexity.scores import Question
@@ -158,9 +158,7 @@ def vllm_child(answers: int, dtype: str) -> None:
     )
 
     async def score() -> dict[str, Any]:
-        backend = VllmBackend(
-            EngineSection(kind="vllm", model=MODEL, dtype=dtype, context_tokens=1024, sequences=32)
-        )
+        backend = VllmBackend(VllmSection(model=MODEL, dtype=dtype, context_tokens=1024, sequences=32))
         await backend.logprobs(tasks[:16])
         started = time.perf_counter()
         found = await backend.logprobs(tasks)

@@ -10,7 +10,7 @@ from typing import Any
 from prometheus_client import Metric
 
 from llmpedia.audit.article import verdict_need
-from llmpedia.config.walk import EngineSection
+from llmpedia.config.engine import EndpointSection, EngineSection
 from llmpedia.engines import vllm_serve
 from llmpedia.engines.concurrency.client import Permits
 from llmpedia.engines.preflight import check_context
@@ -46,7 +46,7 @@ def build(args: dict[str, Any]) -> Any:
     if config.judge is not None:
         judging = config.judge.judging()
         check_context(judging, [verdict_need(judging, config.limits.claims)], "judge.")
-        engine = _engine(config, config.judge.engine) if config.judge.engine.kind == "vllm" else None
+        engine = _engine(config, config.judge.engine) if config.judge.engine.is_deployed else None
     if config.perplexity is not None:
         scorer = _scorer(config, config.perplexity)
     return _ingress(config).bind(config.model_dump_json(), digests, engine, scorer)
@@ -161,11 +161,11 @@ class Ingress:
 def _judge(section: JudgeSection, handle: Any) -> ServedJudge:
     engine: ChatEngine
     permits = Permits(section.engine.concurrency)
-    if handle is not None:
-        engine = DeployedEngine(section.engine, handle)
-    else:
+    if isinstance(section.engine, EndpointSection):
         engine = EndpointEngine(section.engine)
         heed_pauses(engine, permits)
+    else:
+        engine = DeployedEngine(section.engine, handle)
     return ServedJudge(section, engine, permits)
 
 

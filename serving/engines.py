@@ -9,7 +9,7 @@ import time
 import uuid
 from typing import Any
 
-from llmpedia.config.walk import EngineSection
+from llmpedia.config.engine import EndpointSection, EngineSection
 from llmpedia.engines.models import load_models
 from llmpedia.engines.openai import OpenAIEngine, chat_body
 from llmpedia.engines.vllm_serve import VllmEngine, answer_of
@@ -25,7 +25,7 @@ _REFUSED = (401, 403)
 class EndpointEngine(OpenAIEngine):
     """An endpoint: chats go to it with its own key and come back as it answers them."""
 
-    def __init__(self, config: EngineSection) -> None:
+    def __init__(self, config: EndpointSection) -> None:
         super().__init__(config)
         self._config = config
 

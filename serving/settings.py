@@ -8,22 +8,31 @@ from typing import Annotated, Any, Self
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from llmpedia.audit.settings import JudgingConfig, JudgingSection
+from llmpedia.config.base import Positive, Section
+from llmpedia.config.engine import EngineSection, OpenAISection, VllmSection
 from llmpedia.config.files import load_mapping, parse_as
-from llmpedia.config.walk import (
-    EngineSection,
-    JobConfig,
-    Positive,
-    RetriesSection,
-    Section,
-    StageName,
-    StageSection,
-)
+from llmpedia.config.kinds import ByKind
+from llmpedia.config.walk import JobConfig, RetriesSection, StageName, StageSection
 from llmpedia.errors import ConfigError
-from llmpedia.perplexity.settings import PerplexityConfig, PromptSection, ScorerSection
+from llmpedia.perplexity.settings import (
+    PerplexityConfig,
+    PromptSection,
+    ScorerSection,
+    ScoringEngine,
+    TorchSection,
+)
 from llmpedia.probe.settings.base import GradingSection, ProbeConfig
 
 Seconds = Annotated[float, Field(gt=0.0)]
 _JUDGING = ("verdict", "grade")
+JudgingEngine = Annotated[
+    EngineSection,
+    ByKind(
+        (VllmSection, OpenAISection),
+        default=VllmSection,
+        rule="a served judge answers at once; use openai or vllm",
+    ),
+]
 
 
 class AuthSection(Section):
@@ -115,7 +124,7 @@ class JudgeSection(Section):
     ``engine.concurrency``: requests of one ingress replica to the engine at once.
     """
 
-    engine: EngineSection = EngineSection()
+    engine: JudgingEngine = VllmSection()
     stages: dict[StageName, StageSection] = Field(default_factory=dict)
     retries: RetriesSection = RetriesSection(attempts=3, first_wait_s=0.5, max_wait_s=5.0)
     evidence_chars: Annotated[int, Field(ge=500)] = 24_000
@@ -124,10 +133,6 @@ class JudgeSection(Section):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        if self.engine.kind not in ("openai", "vllm"):
-            raise ValueError(
-                f"engine.kind: {self.engine.kind!r}: a served judge answers at once; use openai or vllm"
-            )
         strange = set(self.stages) - set(_JUDGING)
         if strange:
             raise ValueError(f"stages.{min(strange)}: is not served; use {' or '.join(_JUDGING)}")
@@ -158,7 +163,7 @@ class JudgeSection(Section):
 class PerplexitySection(Section):
     """The scorer; the keys are those of a scoring job."""
 
-    engine: EngineSection = EngineSection(kind="torch", dtype="float32")
+    engine: ScoringEngine = TorchSection(dtype="float32")
     prompt: PromptSection = PromptSection()
     scorer: ScorerSection = ScorerSection()
     retries: RetriesSection = RetriesSection(attempts=3, first_wait_s=0.5, max_wait_s=5.0)

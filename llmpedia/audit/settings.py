@@ -11,8 +11,9 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from llmpedia.audit.evidence import TIERS, Tier
+from llmpedia.config.base import Positive, Section
 from llmpedia.config.files import found_file, load_mapping, parse_as
-from llmpedia.config.walk import JobConfig, Positive, Section
+from llmpedia.config.walk import JobConfig
 from llmpedia.stage_list import AUDIT_STAGES, names_of
 from llmpedia.web.settings import CacheSection, WebSection
 

@@ -124,13 +124,33 @@ def _settings(
 
 
 def _section(field: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any] | None:
-    """The object that a field holds, null or not; None where it is a plain setting."""
+    """The object that a field holds, null or not, or one of several; None where it is a plain
+    setting.
+    """
     choices = [choice for choice in field.get("anyOf", [field]) if choice.get("type") != "null"]
-    reference = choices[0].get("$ref") if len(choices) == 1 else None
-    if reference is None:
+    if len(choices) != 1:
         return None
-    target: dict[str, Any] = definitions[reference.rpartition("/")[2]]
-    return target if "properties" in target else None
+    references = [choice.get("$ref") for choice in choices[0].get("oneOf", choices)]
+    if None in references:
+        return None
+    targets = [definitions[str(reference).rpartition("/")[2]] for reference in references]
+    if not all("properties" in target for target in targets):
+        return None
+    return targets[0] if len(targets) == 1 else _any_of(targets)
+
+
+def _any_of(sections: list[dict[str, Any]]) -> dict[str, Any]:
+    """One object with the keys of several sections, which their key ``kind`` tells apart; where
+    they differ in a key, it is as in the one that is meant without ``kind``.
+    """
+    properties: dict[str, Any] = {}
+    for section in sorted(sections, key=lambda section: "kind" in section.get("required", [])):
+        for key, field in section["properties"].items():
+            properties.setdefault(key, field)
+    kinds = [section["properties"]["kind"]["const"] for section in sections]
+    properties["kind"] = {**properties["kind"], "enum": kinds}
+    required = set.intersection(*(set(section.get("required", [])) for section in sections))
+    return {"properties": properties, "required": sorted(required)}
 
 
 def _type(field: dict[str, Any], definitions: dict[str, Any]) -> str:

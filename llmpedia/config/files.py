@@ -5,15 +5,22 @@ A :class:`ConfigError` names the dotted path, the value, the rule and the way ou
 """
 
 import difflib
+from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
+from llmpedia.config.kinds import TAG, WRONG_KIND, ByKind
 from llmpedia.errors import ConfigError
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
+
+_NO_KEYS = ("function-", TAG)
+"""How parts of an error's path begin that are pydantic's and no keys of the user's."""
 
 
 def load_mapping(path: str | Path, overrides: list[str] | None = None) -> dict[str, Any]:
@@ -77,10 +84,12 @@ def _apply(data: dict[str, Any], override: str) -> None:
 
 def _one_line(error: ValidationError, kind: type[BaseModel]) -> str:
     first = error.errors(include_url=False)[0]
-    path = ".".join(str(p) for p in first["loc"] if p != "[key]" and not str(p).startswith("function-"))
+    path = ".".join(str(p) for p in first["loc"] if p != "[key]" and not str(p).startswith(_NO_KEYS))
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "value_error":
         return f"{path}.{message}" if path else message
+    if first["type"] == WRONG_KIND:
+        return f"{path}.kind: {_kind(first['input'])!r}: {message}"
     if first["type"] == "extra_forbidden":
         return f"{path} = {first['input']!r}: unknown key; {_known_keys(first['loc'], kind)}"
     if first["type"] == "missing":
@@ -89,22 +98,33 @@ def _one_line(error: ValidationError, kind: type[BaseModel]) -> str:
     return f"{path} = {first['input']!r}: {rule}; change this value"
 
 
+def _kind(section: Any) -> Any:
+    return section.get("kind") if isinstance(section, Mapping) else getattr(section, "kind", None)
+
+
 def _known_keys(loc: tuple[int | str, ...], model: type[BaseModel]) -> str:
-    for part in loc[:-1]:
+    for part, after in pairwise(loc):
         field = model.model_fields.get(str(part))
-        model = (
-            _section_of(field.annotation, model) if field else model
-        )  # no field: a name in a mapping of sections
+        if field is not None:  # else a name in a mapping of sections
+            model = _section_of(field, after, model)
     known = list(model.model_fields)
     close = difflib.get_close_matches(str(loc[-1]), known, n=1)
     return f"did you mean {close[0]}?" if close else f"known keys: {', '.join(known)}"
 
 
-def _section_of(annotation: Any, default: type[BaseModel]) -> type[BaseModel]:
-    """The section that a field holds, be it null or not, or a mapping of such; ``default`` where it
-    holds none.
+def _section_of(field: FieldInfo, after: int | str, default: type[BaseModel]) -> type[BaseModel]:
+    """The section that a field holds, be it null or not, one of several, or a mapping of such.
+
+    Args:
+        field: of a section.
+        after: what comes after it in the path of an error, which tells the one of several.
+        default: where it holds none.
     """
-    kinds = (annotation, *get_args(annotation))
+    several = next((mark for mark in field.metadata if isinstance(mark, ByKind)), None)
+    section = several.section(after) if several else None
+    if section is not None:
+        return section
+    kinds = (field.annotation, *get_args(field.annotation))
     return next((k for k in kinds if isinstance(k, type) and issubclass(k, BaseModel)), default)
 
 

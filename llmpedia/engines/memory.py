@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from llmpedia.config.walk import EngineSection
+from llmpedia.config.engine import EngineSection
 from llmpedia.engines.models import Models
 from llmpedia.engines.packaged_weights import SCHEME
 
@@ -33,7 +33,7 @@ def memory_rows(engine: EngineSection, models: Models) -> list[dict[str, Any]]:
     ``sequences_at_full_length``: how many of ``context_tokens`` fit at once in one replica; null:
     memory of the GPU unknown.
     """
-    if engine.kind != "vllm" or engine.accelerator == "cpu":
+    if not engine.is_local or engine.accelerator == "cpu":
         return []
     found = config_at_hand(engine.model)
     if found is None:

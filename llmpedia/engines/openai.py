@@ -4,7 +4,7 @@ import dataclasses
 import json
 from typing import Any
 
-from llmpedia.config.walk import EngineSection
+from llmpedia.config.engine import EndpointSection
 from llmpedia.engines.models import Models, load_models
 from llmpedia.errors import TransientError
 from llmpedia.http import Endpoint, error_message
@@ -14,8 +14,7 @@ from llmpedia.stages import Completion, Request
 class OpenAIEngine:
     """One chat completion a request; JSON Schema where the stage has one."""
 
-    def __init__(self, config: EngineSection) -> None:
-        assert config.base_url is not None  # config refuses it
+    def __init__(self, config: EndpointSection) -> None:
         self.endpoint = Endpoint(config.base_url, config.api_key_env, config.request_timeout_s)
         self._extra = config.extra
         self._models = load_models(config.models_file)

@@ -20,7 +20,8 @@ from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from llmpedia.config.walk import BatchSection, EngineSection
+from llmpedia.config.engine import EndpointSection
+from llmpedia.config.walk import BatchSection
 from llmpedia.engines.batch_api import ENDED, BatchApi, Line, Outcome, SchemaRefusedError, custom_id, shards
 from llmpedia.engines.models import load_models
 from llmpedia.errors import EngineError, TransientError
@@ -72,7 +73,7 @@ class OpenAIBatchEngine:
 
     def __init__(
         self,
-        engine: EngineSection,
+        engine: EndpointSection,
         batch: BatchSection,
         run: str,
         wave: int,
@@ -82,7 +83,6 @@ class OpenAIBatchEngine:
         """``run``, ``wave``: metadata of the batches; ``records``: what the wave's journal tells of
         batches, earliest first.
         """
-        assert engine.base_url is not None  # config refuses it
         self._endpoint = Endpoint(engine.base_url, engine.api_key_env, engine.request_timeout_s)
         self._models = load_models(engine.models_file)
         self._api = BatchApi(self._endpoint)

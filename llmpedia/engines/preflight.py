@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from llmpedia.config.walk import EngineSection, JobConfig
+from llmpedia.config.engine import EngineSection
+from llmpedia.config.walk import JobConfig
 from llmpedia.engines.node_types import NodeType, offered_types
 from llmpedia.engines.packaged_weights import SCHEME, resolve_model
 from llmpedia.engines.vllm_serve import bundles
@@ -35,7 +36,7 @@ def check_model(config: JobConfig, needs: list[Need]) -> None:
         EngineError: it is missing.
     """
     check_context(config, needs)
-    if config.engine.kind in ("vllm", "torch"):
+    if config.engine.is_local:
         limit = _context_of(_model_config(config.engine.model))
         if limit is not None and config.engine.context_tokens > limit:
             raise ConfigError(
@@ -136,7 +137,7 @@ def check_placement(
         EngineError: naming what is needed and what is available or offered.
     """
     engine = config.engine
-    if engine.kind not in ("vllm", "torch") or engine.accelerator == "cpu":
+    if not engine.is_local or engine.accelerator == "cpu":
         return
     alive = [node["Resources"] for node in nodes if node["Alive"]]
     groups = sum(_groups(resources, engine) for resources in alive)

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from llmpedia.config.walk import EngineSection
+from llmpedia.config.engine import EngineSection
 from llmpedia.engines.packaged_weights import resolve_model
 from llmpedia.errors import EngineError, TransientError
 from llmpedia.stages import Completion, Request

@@ -3,8 +3,11 @@ of the concurrency cap.
 """
 
 import math
+from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any
 
+from llmpedia.config.engine import EngineSection, OpenAIBatchSection, OpenAISection, VllmSection
 from llmpedia.config.walk import JobConfig
 from llmpedia.engines.base import Engine
 from llmpedia.engines.client import Client, GroupCommit
@@ -18,17 +21,45 @@ from llmpedia.store.files import Folder
 from llmpedia.store.journal import JournalWriter, read_batches, read_wave
 
 
+@dataclass(frozen=True)
+class Asker:
+    """Who asks an engine. ``writer``: tells apart what writes to the wave's journal."""
+
+    config: JobConfig
+    run_uri: str
+    wave: int
+    writer: str
+
+
 def make_engine(config: JobConfig, run_uri: str, wave: int, writer: str) -> Engine:
     """The client side of the engine that ``config`` asks for; ``writer``: tells apart what writes
     to the wave's journal.
     """
-    if config.engine.kind == "openai":
-        return OpenAIEngine(config.engine)
-    if config.engine.kind == "vllm":
-        return VllmEngine(config.engine)
-    folder = Folder(run_uri)
-    commit = GroupCommit(JournalWriter(folder, wave, f"{writer}-batches"))
-    return OpenAIBatchEngine(config.engine, config.batch, run_uri, wave, commit, read_batches(folder, wave))
+    return engine_of(config.engine, Asker(config, run_uri, wave, writer))
+
+
+@singledispatch
+def engine_of(section: EngineSection, asker: Asker) -> Engine:
+    """The client side of the engine of a section: one function a kind, registered below."""
+    raise NotImplementedError(f"no engine is registered for {type(section).__name__}")
+
+
+@engine_of.register
+def _vllm(section: VllmSection, asker: Asker) -> Engine:
+    return VllmEngine(section)
+
+
+@engine_of.register
+def _openai(section: OpenAISection, asker: Asker) -> Engine:
+    return OpenAIEngine(section)
+
+
+@engine_of.register
+def _openai_batch(section: OpenAIBatchSection, asker: Asker) -> Engine:
+    folder = Folder(asker.run_uri)
+    commit = GroupCommit(JournalWriter(folder, asker.wave, f"{asker.writer}-batches"))
+    records = read_batches(folder, asker.wave)
+    return OpenAIBatchEngine(section, asker.config.batch, asker.run_uri, asker.wave, commit, records)
 
 
 def make_client(
@@ -74,9 +105,9 @@ def make_permits(config: JobConfig, limiter: Any, name: str, wave: int) -> Permi
     The older of two waves comes first: in step they would both end, and leave the engine idle, at
     the same time.
     """
-    return (
-        Permits(CONCURRENCY) if config.engine.kind == "openai_batch" else SharedPermits(limiter, name, wave)
-    )
+    if config.engine.is_batched:
+        return Permits(CONCURRENCY)
+    return SharedPermits(limiter, name, wave)
 
 
 def heed_pauses(engine: Engine, permits: Permits) -> None:
@@ -92,7 +123,7 @@ def batches_in_flight(config: JobConfig) -> int:
     other workers leave shares over; with half as much, a fifth of the cap lay idle
     (benchmarks/concurrency.py). For the Batch API the whole wave.
     """
-    if config.engine.kind == "openai_batch":
+    if config.engine.is_batched:
         return math.ceil(config.waves.size / config.waves.rows_per_batch)
     share = 3 * config.engine.concurrency / config.waves.workers
     return min(64, max(1, math.ceil(share / config.waves.rows_per_batch)))

@@ -44,9 +44,9 @@ def described(config: JobConfig, seeds: list[str], prompts: dict[str, str], **mo
 def machine_of(config: JobConfig) -> Machine:
     """What the engine takes, all its replicas together; not known of an endpoint."""
     engine = config.engine
-    if engine.kind not in ("vllm", "torch"):
+    if not engine.is_local:
         return UNTOLD
-    return Machine(0 if engine.accelerator == "cpu" else engine.gpus * engine.replicas[1], engine.accelerator)
+    return Machine(engine.accelerators, engine.accelerator)
 
 
 def versions_now() -> dict[str, str]:

@@ -41,13 +41,13 @@ class Session:
         """``needs``: what each stage takes of the engine's context; ``embeds``: whether the job
         needs embeddings.
 
-        ``served``: what Serve is to hold; null: the engine, where it is of kind vllm.
+        ``served``: what Serve is to hold; null: the engine, where the job deploys it.
         """
         self._config = config
         self._needs = needs
         self._embeds = embeds
         engine = config.engine
-        if served is None and engine.kind == "vllm":
+        if served is None and engine.is_deployed:
             served = Served(partial(vllm_serve.start, engine), partial(vllm_serve.stop, engine))
         self._served = served
         self._stack = ExitStack()

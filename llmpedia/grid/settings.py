@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
+from llmpedia.config.base import Section
 from llmpedia.config.files import load_mapping, parse_as
-from llmpedia.config.walk import Section
 
 # Labels make the names of folders.
 Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=60)]

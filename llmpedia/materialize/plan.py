@@ -61,7 +61,7 @@ def plan(config: Config, like: RunFolder | None) -> Planned:
     rows = list(_rows(config, models, articles, expected))
     lines += _of_models(config, models, list(expected))
     memory = memory_rows(config.engine, models)
-    if config.engine.kind == "vllm" and not memory:
+    if config.engine.is_local and not memory:
         lines.append("memory: not told; a CPU engine, or the model's config.json is not at hand")
     return Planned([*rows, _sum(rows)], memory, lines)
 
@@ -87,7 +87,7 @@ def _assumed(config: Config, models: Models) -> dict[str, Expected]:
     for stage in Stages.of(config).asked():
         request = stage.request(stage.sample(SampleSize.USUAL))
         # Endpoints put the schema into the prompt and bill it; vLLM binds decoding alone.
-        bound = 0 if config.engine.kind == "vllm" else len(request.constraint or "")
+        bound = 0 if config.engine.constrains_decoding else len(request.constraint or "")
         chars = sum(len(content) for _, content in request.messages) + bound
         thought = p.thinking_tokens if models.of(request.model).reasoning_effort else 0.0
         calls = stage.calls * (1 + p.asked_again)
@@ -115,7 +115,7 @@ def _measured(run: RunFolder) -> dict[str, Expected]:
 def _rows(
     config: Config, models: Models, articles: int, expected: dict[str, Expected]
 ) -> Iterator[dict[str, Any]]:
-    batched = config.engine.kind == "openai_batch"
+    batched = config.engine.is_batched
     for stage, e in expected.items():
         calls = articles * e.calls
         model = str(config.stage(stage).model)
@@ -179,7 +179,7 @@ def _of_models(config: Config, models: Models, stages: list[str]) -> list[str]:
         lines.append(
             f"prices as of {models.prices_as_of}, US dollars, nothing cached; check them before you spend"
         )
-    if config.engine.kind == "openai_batch":
+    if config.engine.is_batched:
         lines.append("Batch API: at the share of the price that models.yaml tells (batch)")
     return lines
 

@@ -144,7 +144,7 @@ class _Walk:
         """Stop resolving; the next start takes it up. Not for a failure, unless with batches: one
         can take a day.
         """
-        if self._resolving is not None and (interrupted or self._config.engine.kind == "openai_batch"):
+        if self._resolving is not None and (interrupted or self._config.engine.is_batched):
             loop, task = self._resolving
             with contextlib.suppress(RuntimeError):  # it has just ended
                 loop.call_soon_threadsafe(task.cancel)
@@ -200,7 +200,7 @@ class _Resolving:
         if self._embedder is not None:
             # One endpoint, one cap; permits of the batch engine are no cap, and embeddings always
             # go online.
-            online = config.engine.kind == "openai"
+            online = not config.engine.is_local and not config.engine.is_batched
             shared = online and config.embedding.base_url == config.engine.base_url
             permits = self._permits if shared else Permits(config.engine.concurrency)
             heed_pauses(self._embedder, permits)

@@ -11,7 +11,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from llmpedia.config.walk import EngineSection, RetriesSection
+from llmpedia.config.engine import EndpointSection
+from llmpedia.config.walk import RetriesSection
 from llmpedia.errors import EngineError, TransientError
 from llmpedia.http import Endpoint, error_message
 from llmpedia.perplexity.backend import Ids, Logprobs, Task
@@ -23,9 +24,8 @@ _SAME = 0.05  # nats; servers in half precision do not repeat themselves to the 
 class EndpointBackend:
     """A server at ``engine.base_url``."""
 
-    def __init__(self, engine: EngineSection, retries: RetriesSection, probe: Ids) -> None:
+    def __init__(self, engine: EndpointSection, retries: RetriesSection, probe: Ids) -> None:
         """``probe``: at least three tokens of the model's vocabulary."""
-        assert engine.base_url is not None  # config refuses it
         self._engine = engine
         self._retries = retries
         self._probe = probe

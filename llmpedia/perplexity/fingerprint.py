@@ -5,7 +5,7 @@ taken for each other.
 import hashlib
 from pathlib import Path
 
-from llmpedia.config.walk import EngineSection
+from llmpedia.config.engine import EngineSection
 from llmpedia.engines.packaged_weights import resolve_model
 
 
@@ -13,7 +13,7 @@ def model_fingerprint(engine: EngineSection) -> str:
     """A server's address and model; a hub model's commit; sha256 of all of a folder, read once
     (about 1 GB/s).
     """
-    if engine.kind == "openai":
+    if not engine.is_local:
         return f"{engine.base_url} {engine.model}"
     folder = Path(resolve_model(engine.model))
     if folder.is_dir():

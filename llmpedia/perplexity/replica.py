@@ -29,7 +29,7 @@ class ScorerReplica:
     def __init__(self, config_json: str) -> None:
         """``config_json``: a :class:`PerplexityConfig`."""
         config = PerplexityConfig.model_validate_json(config_json)
-        if config.engine.kind == "vllm":
+        if config.engine.is_deployed:
             vllm_serve.check_groups(config.engine.tensor_parallel)
         _use_threads(config)
         self._scorer = PerplexityScorer.load(config)
@@ -61,7 +61,7 @@ class ScorerReplica:
 
 def _use_threads(config: PerplexityConfig) -> None:
     """Ray sets one thread a process where a deployment asks for one CPU."""
-    if config.engine.kind == "torch" and config.engine.accelerator == "cpu":
+    if config.engine.is_in_process and config.engine.accelerator == "cpu":
         import torch
 
         torch.set_num_threads(threads_of(config))
@@ -74,9 +74,9 @@ def threads_of(config: PerplexityConfig) -> int:
 
 def placement(config: PerplexityConfig) -> dict[str, Any]:
     """Serve options that place one scorer."""
-    if config.engine.kind == "vllm" or config.engine.accelerator != "cpu":
+    if config.engine.is_deployed or config.engine.accelerator != "cpu":
         return vllm_serve.placement(config.engine)
-    threads = threads_of(config) if config.engine.kind == "torch" else 1
+    threads = threads_of(config) if config.engine.is_in_process else 1
     return {
         "ray_actor_options": {"num_cpus": 1, "runtime_env": {"env_vars": {"OMP_NUM_THREADS": str(threads)}}}
     }
@@ -94,8 +94,9 @@ def units_at_once(config: PerplexityConfig) -> int:
     """Units that one replica is given: vLLM and servers mix requests themselves, a torch scorer
     computes one at a time.
     """
-    mixed = config.engine.sequences // config.waves.rows_per_batch if config.engine.kind != "torch" else 0
-    return max(_WAITING, mixed)
+    if config.engine.is_in_process:
+        return _WAITING
+    return max(_WAITING, config.engine.sequences // config.waves.rows_per_batch)
 
 
 def served(config: PerplexityConfig, run_uri: str) -> Served:

@@ -6,8 +6,10 @@ import hashlib
 import json
 from collections import OrderedDict
 from collections.abc import Sequence
+from functools import singledispatch
 from typing import Any, Self
 
+from llmpedia.config.engine import EngineSection, OpenAISection, VllmSection
 from llmpedia.engines.packaged_weights import resolve_model
 from llmpedia.engines.preflight import check_model
 from llmpedia.errors import EngineError
@@ -22,7 +24,7 @@ from llmpedia.perplexity.scores import (
     score_answer,
     score_question,
 )
-from llmpedia.perplexity.settings import PerplexityConfig
+from llmpedia.perplexity.settings import PerplexityConfig, TorchSection
 from llmpedia.perplexity.tokens import Encoded, Encoder
 from llmpedia.perplexity.torch_backend import TorchBackend
 from llmpedia.perplexity.vllm_backend import VllmBackend
@@ -77,15 +79,7 @@ class PerplexityScorer:
         """
         check_model(config, [])
         encoder = Encoder(_tokenizer(config), config.prompt)
-        backend: Backend
-        if config.engine.kind == "torch":
-            backend = _torch(config, encoder.head)
-        elif config.engine.kind == "vllm":
-            backend = VllmBackend(config.engine)
-        else:
-            backend = EndpointBackend(
-                config.engine, config.retries, encoder.encode(Question("Who are you?", ("I",))).context
-            )
+        backend = backend_of(config.engine, config, encoder)
         model = model_fingerprint(config.engine)
         return cls(encoder, backend, model, config.engine.context_tokens, Remembered(config.scorer.cache))
 
@@ -188,7 +182,25 @@ def _tokenizer(config: PerplexityConfig) -> Any:
         ) from e
 
 
-def _torch(config: PerplexityConfig, head: Ids) -> TorchBackend:
+@singledispatch
+def backend_of(engine: EngineSection, config: PerplexityConfig, encoder: Encoder) -> Backend:
+    """What computes the scores of an engine's section: one function a kind, registered below."""
+    raise NotImplementedError(f"no scores are read from {type(engine).__name__}")
+
+
+@backend_of.register
+def _vllm(engine: VllmSection, config: PerplexityConfig, encoder: Encoder) -> Backend:
+    return VllmBackend(engine)
+
+
+@backend_of.register
+def _endpoint(engine: OpenAISection, config: PerplexityConfig, encoder: Encoder) -> Backend:
+    known = encoder.encode(Question("Who are you?", ("I",))).context
+    return EndpointBackend(engine, config.retries, known)
+
+
+@backend_of.register
+def _torch(engine: TorchSection, config: PerplexityConfig, encoder: Encoder) -> Backend:
     """The model in this process.
 
     Raises:
@@ -197,12 +209,13 @@ def _torch(config: PerplexityConfig, head: Ids) -> TorchBackend:
     import torch
     from transformers import AutoModelForCausalLM
 
-    engine = config.engine
-    device = "cpu" if config.engine.accelerator == "cpu" else "cuda"
+    device = "cpu" if engine.accelerator == "cpu" else "cuda"
     try:
         dtype = getattr(torch, engine.dtype)
         model = AutoModelForCausalLM.from_pretrained(resolve_model(engine.model), dtype=dtype)
-        return TorchBackend(model.to(device), head, config.scorer.batch_tokens, config.scorer.share_prefix)
+        return TorchBackend(
+            model.to(device), encoder.head, config.scorer.batch_tokens, config.scorer.share_prefix
+        )
     except (AttributeError, OSError, ValueError, RuntimeError) as e:
         message = " ".join(str(e).split())[:300]
         raise EngineError(

@@ -3,12 +3,15 @@ those of every job.
 """
 
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field
 
+from llmpedia.config.base import Positive, Section
+from llmpedia.config.engine import EngineSection, OpenAISection, VllmSection
 from llmpedia.config.files import load_mapping, parse_as
-from llmpedia.config.walk import JobConfig, Positive, Section, WavesSection
+from llmpedia.config.kinds import ByKind
+from llmpedia.config.walk import JobConfig, WavesSection
 
 
 class ItemsSection(Section):
@@ -60,6 +63,37 @@ class ScorerSection(Section):
 
 _TORCH_DTYPES = ("float32", "bfloat16", "float16", "float64")
 
+
+class TorchSection(EngineSection):
+    """A model in the scoring process itself, on one device; it scores given answers and writes
+    none.
+    """
+
+    model_config = ConfigDict(json_schema_extra={"required": ["kind"]})
+
+    is_local: ClassVar[bool] = True
+    is_in_process: ClassVar[bool] = True
+
+    kind: Literal["torch"] = "torch"
+
+    def _check_kind(self) -> None:
+        if self.gpus > 1:
+            raise ValueError(
+                f"tensor_parallel: {self.tensor_parallel}, pipeline_parallel: "
+                f"{self.pipeline_parallel}: kind torch keeps a model "
+                "on one device; set both to 1, or engine.kind to vllm"
+            )
+        if self.dtype not in _TORCH_DTYPES:
+            raise ValueError(
+                f"dtype: {self.dtype!r}: kind torch computes in one of {', '.join(_TORCH_DTYPES)}; change it"
+            )
+
+
+ScoringEngine = Annotated[
+    EngineSection, ByKind((TorchSection, VllmSection, OpenAISection), default=VllmSection)
+]
+"""An engine that tells the log-probabilities of given answers."""
+
 PPL_IDENTITY: dict[str, tuple[str, ...]] = {
     "items": ("question", "answers", "id"),  # the source's content is compared
     "prompt": (),
@@ -74,21 +108,12 @@ class PerplexityConfig(JobConfig):
 
     prompt: PromptSection = PromptSection()
     scorer: ScorerSection = ScorerSection()
+    engine: ScoringEngine = VllmSection()
     waves: WavesSection = WavesSection(size=4096, workers=1, rows_per_batch=64)
-
-    @model_validator(mode="after")
-    def _known_precision(self) -> Self:
-        if self.engine.kind == "torch" and self.engine.dtype not in _TORCH_DTYPES:
-            raise ValueError(
-                f"engine.dtype: {self.engine.dtype!r}: kind torch computes in one of "
-                f"{', '.join(_TORCH_DTYPES)}; change it"
-            )
-        return self
 
     identity_keys: ClassVar[dict[str, tuple[str, ...]]] = {
         k: v for k, v in PPL_IDENTITY.items() if k != "items"
     }
-    engine_kinds: ClassVar[tuple[str, ...]] = ("torch", "vllm", "openai")
 
     @property
     def examples(self) -> bool:

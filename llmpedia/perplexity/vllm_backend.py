@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from llmpedia.config.walk import EngineSection
+from llmpedia.config.engine import EngineSection
 from llmpedia.engines.packaged_weights import resolve_model
 from llmpedia.engines.vllm_serve import engine_args
 from llmpedia.perplexity.backend import Ids, Logprobs, Task

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
 
-from llmpedia.config.walk import Positive, Section
+from llmpedia.config.base import Positive, Section
 from llmpedia.web.extractor import ExtractorSettings
 from llmpedia.web.fetch import FetchSettings
 from llmpedia.web.guard import Policy

@@ -8,7 +8,7 @@ import json
 import pytest
 from aiohttp import web
 
-from llmpedia.config.walk import EngineSection
+from llmpedia.config.engine import OpenAISection
 from llmpedia.engines.client import Client, GroupCommit
 from llmpedia.engines.concurrency.client import Permits
 from llmpedia.engines.openai import OpenAIEngine
@@ -235,5 +235,5 @@ def test_the_key_is_sent_and_never_kept(monkeypatch):
 def test_a_key_that_is_not_set_is_named(monkeypatch):
     monkeypatch.delenv("TEST_KEY", raising=False)
     with pytest.raises(ConfigError) as caught:
-        OpenAIEngine(EngineSection(**{**OPENAI, "api_key_env": "TEST_KEY"}))
+        OpenAIEngine(OpenAISection(**{**OPENAI, "api_key_env": "TEST_KEY"}))
     one_line(caught, "api_key_env", "'TEST_KEY'", "not set")

@@ -13,7 +13,8 @@ from types import SimpleNamespace
 import pytest
 from aiohttp import web
 
-from llmpedia.config.walk import BatchSection, EngineSection
+from llmpedia.config.engine import OpenAIBatchSection
+from llmpedia.config.walk import BatchSection
 from llmpedia.engines.batch_api import custom_id
 from llmpedia.engines.client import GroupCommit
 from llmpedia.engines.openai_batch import OpenAIBatchEngine
@@ -74,7 +75,7 @@ class Bench:
 
     def engine(self, commit=None, **section) -> OpenAIBatchEngine:
         """A new engine over what the journal holds now, as after a start."""
-        section = EngineSection(**{**OPENAI, "kind": "openai_batch", "base_url": self.url, **section})
+        section = OpenAIBatchSection(**{**OPENAI, "kind": "openai_batch", "base_url": self.url, **section})
         commit = commit or GroupCommit(JournalWriter(self.folder, 0, f"w{len(self.engines)}"))
         self.engines.append(
             OpenAIBatchEngine(section, self.batch, "run-1", 0, commit, read_batches(self.folder, 0))

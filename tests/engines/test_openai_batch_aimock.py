@@ -9,7 +9,8 @@ import subprocess
 
 import pytest
 
-from llmpedia.config.walk import BatchSection, EngineSection
+from llmpedia.config.engine import OpenAIBatchSection
+from llmpedia.config.walk import BatchSection
 from llmpedia.engines.client import GroupCommit
 from llmpedia.engines.openai_batch import OpenAIBatchEngine
 from llmpedia.errors import EngineError, TransientError
@@ -59,7 +60,7 @@ def url(tmp_path_factory):
 
 async def ask(url, folder, outcome=None) -> list:
     commit = GroupCommit(JournalWriter(folder, 0, f"{outcome}"))
-    section = EngineSection(**{**OPENAI, "kind": "openai_batch", "base_url": url})
+    section = OpenAIBatchSection(**{**OPENAI, "kind": "openai_batch", "base_url": url})
     engine = OpenAIBatchEngine(section, QUICK, "run", 0, commit, read_batches(folder, 0))
     if outcome:
         engine._endpoint._headers["X-AIMock-Batch-Outcome"] = outcome

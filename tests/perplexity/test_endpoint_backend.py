@@ -8,7 +8,8 @@ import json
 import pytest
 from aiohttp import web
 
-from llmpedia.config.walk import EngineSection, RetriesSection
+from llmpedia.config.engine import OpenAISection
+from llmpedia.config.walk import RetriesSection
 from llmpedia.errors import EngineError
 from llmpedia.perplexity.backend import Task
 from llmpedia.perplexity.endpoint_backend import EndpointBackend, read_prompt_logprobs
@@ -98,9 +99,7 @@ def use(answer, work):
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
         port = site._server.sockets[0].getsockname()[1]
-        backend = EndpointBackend(
-            EngineSection(kind="openai", base_url=f"http://127.0.0.1:{port}/v1"), RETRIES, PROBE
-        )
+        backend = EndpointBackend(OpenAISection(base_url=f"http://127.0.0.1:{port}/v1"), RETRIES, PROBE)
         try:
             return await work(backend)
         finally:

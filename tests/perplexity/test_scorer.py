@@ -330,8 +330,8 @@ def test_a_template_that_refuses_the_prompt_is_a_setting_at_fault():
 def test_weights_that_differ_in_one_layer_have_another_fingerprint(tmp_path):
     import torch
 
-    from llmpedia.config.walk import EngineSection
     from llmpedia.perplexity.fingerprint import model_fingerprint
+    from llmpedia.perplexity.settings import TorchSection
 
     found = []
     for change in (0.0, 0.0, 1e-3):
@@ -339,5 +339,5 @@ def test_weights_that_differ_in_one_layer_have_another_fingerprint(tmp_path):
         with torch.no_grad():
             model.model.layers[1].mlp.up_proj.weight += change
         model.save_pretrained(tmp_path)
-        found.append(model_fingerprint(EngineSection(kind="torch", model=str(tmp_path))))
+        found.append(model_fingerprint(TorchSection(model=str(tmp_path))))
     assert found[0] == found[1] != found[2]

@@ -8,7 +8,7 @@ import json
 import pytest
 from aiohttp import web
 
-from llmpedia.config.walk import EngineSection
+from llmpedia.config.engine import OpenAISection, VllmSection
 from llmpedia.errors import EngineError, TransientError
 from llmpedia.perplexity.scores import Question
 from serving.admission import Gate
@@ -45,7 +45,7 @@ def with_endpoint(use, handler=None, models=200, **engine):
         await site.start()
         port = site._server.sockets[0].getsockname()[1]
         endpoint = EndpointEngine(
-            EngineSection(**{**OPENAI, "base_url": f"http://127.0.0.1:{port}/v1", **engine})
+            OpenAISection(**{**OPENAI, "base_url": f"http://127.0.0.1:{port}/v1", **engine})
         )
         try:
             return await use(endpoint)
@@ -103,7 +103,7 @@ def test_an_endpoint_is_ready_if_it_answers_this_server(status, why):
 
 
 def test_an_endpoint_that_is_not_there_is_not_ready():
-    engine = EndpointEngine(EngineSection(**OPENAI))
+    engine = EndpointEngine(OpenAISection(**OPENAI))
     assert "does not answer" in asyncio.run(engine.ready())
 
 
@@ -221,7 +221,7 @@ def test_who_stops_waiting_stops_the_call():
 
 def deployed(*outcomes):
     handle = Handle(*outcomes)
-    return handle, DeployedEngine(EngineSection(), handle)
+    return handle, DeployedEngine(VllmSection(), handle)
 
 
 ANSWER = json.dumps({"text": "Yes", "finish_reason": "stop", "prompt_tokens": 3, "completion_tokens": 1})

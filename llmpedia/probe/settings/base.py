@@ -5,8 +5,9 @@ from typing import ClassVar, Self
 
 from pydantic import model_validator
 
+from llmpedia.config.base import Section
 from llmpedia.config.files import load_mapping, parse_as
-from llmpedia.config.walk import JobConfig, Section
+from llmpedia.config.walk import JobConfig
 from llmpedia.stage_list import PROBE_STAGES, names_of
 
 

@@ -12,8 +12,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from llmpedia.config.base import Positive, Section, Share
 from llmpedia.config.files import found_file, load_mapping, parse_as
-from llmpedia.config.walk import JobConfig, Positive, Section, Share
+from llmpedia.config.walk import JobConfig
 from llmpedia.errors import ConfigError
 from llmpedia.stage_list import BUILD_STAGES, names_of
 from llmpedia.web.settings import CacheSection, WebSection

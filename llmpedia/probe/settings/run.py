@@ -10,8 +10,10 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
+from llmpedia.config.base import Section
+from llmpedia.config.engine import EngineSection, WritingEngine
 from llmpedia.config.files import load_mapping, parse_as
-from llmpedia.config.walk import EngineSection, Section, StageSection
+from llmpedia.config.walk import StageSection
 from llmpedia.probe.settings.base import PROBE_IDENTITY, ProbeConfig
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
@@ -27,7 +29,7 @@ class ModelSection(Section):
     reasoning on and off.
     """
 
-    engine: EngineSection
+    engine: WritingEngine
     closed_book: StageSection = StageSection()
     family: str | None = None
     parameters_b: Annotated[float, Field(gt=0.0)] | None = None

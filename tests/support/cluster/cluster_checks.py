@@ -27,7 +27,8 @@ from ray.autoscaler.v2.scheduler import ResourceDemandScheduler, SchedulingReque
 from ray.autoscaler.v2.utils import ResourceRequestUtil
 from ray.core.generated.autoscaler_pb2 import GangResourceRequest
 
-from llmpedia.config.walk import EngineSection, load_config
+from llmpedia.config.engine import EngineSection
+from llmpedia.config.walk import load_config
 from llmpedia.engines.vllm_serve import bundles, placement
 
 ROOT = Path(__file__).parents[3]
