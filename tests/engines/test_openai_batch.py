@@ -604,10 +604,9 @@ def test_an_interrupted_walk_does_not_wait_for_a_batch(monkeypatch):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(run, "Frontier", Frontier)
-    manifests = [SimpleNamespace(facts={"totals": {"entities": 0, "articles": 0}})]
     limiter = SimpleNamespace(forget=SimpleNamespace(remote=lambda prefix: None))
     parts = {
-        "_run": SimpleNamespace(last_wave=0, uri="u", manifests=manifests),
+        "_run": SimpleNamespace(last_wave=0, uri="u", totals={"entities": 0, "articles": 0}),
         "_session": SimpleNamespace(limiter=limiter),
         "_stages": None,
         "_index": None,
