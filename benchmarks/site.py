@@ -26,7 +26,7 @@ from synthetic import written
 
 from llmpedia.site.data.run_reader import SiteRun, open_runs
 from llmpedia.site.search.index import build, index_path
-from llmpedia.site.search.search import Search
+from llmpedia.site.search.search import RunSearch
 from llmpedia.site.text.normalize import tokens
 from llmpedia.store.run_folder import RunFolder
 
@@ -116,7 +116,7 @@ def read(run: SiteRun, numbers: list[int]) -> None:
 
 
 async def pages(
-    runs: list[SiteRun], searches: dict[str, Search], numbers: list[int], asked: dict[str, list[str]]
+    runs: list[SiteRun], searches: dict[str, RunSearch], numbers: list[int], asked: dict[str, list[str]]
 ) -> None:
     """Every kind of page through the application."""
     import httpx
@@ -206,7 +206,7 @@ def measured(folder: Path, other: Path, count: int) -> None:
     asked = queries(runs[0], numbers, draw)
     print(f"{'':34}{'ms p50':>9}{'p95':>9}{'most':>9}{'CPU p50':>9}")
     read(runs[0], numbers)
-    searches = {run.name: Search(run) for run in runs}
+    searches = {run.name: RunSearch(run) for run in runs}
     line("search: titles, first time", timed([lambda: searches[runs[0].name].find("zz", 8)]))
     for name, found in asked.items():
         line(f"search: {name}", timed([lambda q=q: searches[runs[0].name].find(q, 8) for q in found]))

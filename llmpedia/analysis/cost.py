@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from llmpedia.analysis.common.systems import System
 from llmpedia.analysis.funnel.tables import is_walk
 from llmpedia.analysis.output.drawing import grouped_bars, look
-from llmpedia.analysis.output.page import Part
+from llmpedia.analysis.output.page import ReportPart
 from llmpedia.engines.models import Models
 from llmpedia.engines.usage import usage_table
 from llmpedia.store.commit_times import Moment, read_moments
@@ -45,7 +45,7 @@ class _Job:
     articles: int
 
 
-def cost_part(systems: Sequence[System], prices: Models | None = None) -> Part:
+def cost_part(systems: Sequence[System], prices: Models | None = None) -> ReportPart:
     """Of each walk and of the audits of all systems; ``prices``: instead of those that each run's
     own settings name.
     """
@@ -70,7 +70,9 @@ def cost_part(systems: Sequence[System], prices: Models | None = None) -> Part:
         lacking = {"table": _STAGES, "what": f"figure: {len(jobs) - _MOST_BARS} more jobs", "reason": reason}
         missing.append({**lacking, "command": "llmpedia report SOME_OF_THE_RUNS --out OTHER_DIR"})
     figures = {_FIGURE: _figure(stages, jobs[:_MOST_BARS])} if stages else {}
-    return Part({_STAGES: stages, _TIME: times}, missing, _TITLES, figures, {_STAGES: list(figures)}, "Cost")
+    return ReportPart(
+        {_STAGES: stages, _TIME: times}, missing, _TITLES, figures, {_STAGES: list(figures)}, "Cost"
+    )
 
 
 def _jobs(systems: Sequence[System]) -> list[_Job]:

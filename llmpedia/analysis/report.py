@@ -16,7 +16,7 @@ from llmpedia.analysis.audits.report import audit_report
 from llmpedia.analysis.common.systems import System, systems_of
 from llmpedia.analysis.cost import cost_part
 from llmpedia.analysis.funnel.tables import funnel_part
-from llmpedia.analysis.output.page import Part, write_report
+from llmpedia.analysis.output.page import ReportPart, write_report
 from llmpedia.audit.audit_folder import open_audit
 from llmpedia.audit.measures.similarity import Encoder
 from llmpedia.audit.review import Agreement
@@ -75,7 +75,7 @@ def report(
     encode: Encoder | None,
     reviews: Mapping[str, Agreement],
     prices: Models | None = None,
-) -> list[Part]:
+) -> list[ReportPart]:
     """All parts, in order. ``encode``: for the semantic cosine to Wikipedia; ``reviews``: tier ->
     agreement of reader and judge.
 
@@ -97,14 +97,14 @@ def report(
     ]
     names = {name for part in compared for name in (*part.tables, *(row["table"] for row in part.missing))}
     hops, audited = _of_audits(systems, encode, reviews, names, prices)
-    first = Part(
+    first = ReportPart(
         {"runs": [_about(system) for system in systems]}, idle, {"runs": "Settings and size"}, title="Runs"
     )
     parts = [first, funnel_part(systems), hops, audited, *compared, cost_part(systems, prices)]
     return [replace(part, missing=[_with_command(row) for row in part.missing]) for part in parts]
 
 
-def write_runs_report(parts: Sequence[Part], folder: Path) -> list[Path]:
+def write_runs_report(parts: Sequence[ReportPart], folder: Path) -> list[Path]:
     """The report's folder; the files written."""
     names = ", ".join(row["run"] for row in parts[0].tables["runs"])
     return write_report(f"LLMpedia: {names}", _ABOUT, parts, folder)
@@ -182,7 +182,7 @@ def _of_audits(
     reviews: Mapping[str, Agreement],
     table_names: set[str],
     prices: Models | None,
-) -> tuple[Part, Part]:
+) -> tuple[ReportPart, ReportPart]:
     """Table 6, and the other tables of audits but for those that are ``table_names`` elsewhere."""
     audits = [audit for system in systems for audit in system.audits]
     if not audits:
@@ -192,7 +192,7 @@ def _of_audits(
             for name in _COMMANDS
             if name not in table_names | {_AUDITS}
         ]
-        return Part({}), Part({}, lacking)
+        return ReportPart({}), ReportPart({}, lacking)
     names = {system.run.uri: system.name for system in systems}
     tables, missing = audit_report(audits, encode, encode is not None, reviews, names, prices)
     hops = hops_part(tables, missing)
@@ -200,7 +200,7 @@ def _of_audits(
     others = [row for row in missing if row["table"] not in table_names | {HOPS}]
     shown = {_RENAMED.get(name, name): rows for name, rows in left.items()}
     titles = {_RENAMED.get(name, name): title for name, title in _AUDIT_TITLES.items()}
-    return hops, Part(shown, others, titles, title="Audits")
+    return hops, ReportPart(shown, others, titles, title="Audits")
 
 
 def _with_command(row: Row) -> Row:

@@ -47,7 +47,7 @@ class AuditStages:
 
 
 @dataclass(frozen=True)
-class Helpers:
+class AuditHelpers:
     """Who answers: ``judge`` the stages' requests, ``evidence`` a tier's look-ups; ``providers``
     names what answers them.
     """
@@ -85,7 +85,7 @@ class Audited:
 
 
 async def audit_article(
-    item: AuditItem, config: AuditConfig, stages: AuditStages, helpers: Helpers
+    item: AuditItem, config: AuditConfig, stages: AuditStages, helpers: AuditHelpers
 ) -> Audited:
     """Take one article through; failures of judge and network are values."""
     audited = Audited(item)
@@ -113,7 +113,7 @@ async def audit_article(
     return audited
 
 
-async def look_up(tier: Tier, subject: str, helpers: Helpers) -> Evidence:
+async def look_up(tier: Tier, subject: str, helpers: AuditHelpers) -> Evidence:
     """A tier's evidence on a subject; a look-up that failed for good is ``fetch_failed``, never
     "not there".
     """

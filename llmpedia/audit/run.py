@@ -21,7 +21,7 @@ from llmpedia.audit.worker import AUDIT_ITEMS, AuditWorker, make_helpers
 from llmpedia.engines.concurrency.limiter import start_limiter
 from llmpedia.engines.preflight import Need
 from llmpedia.errors import InputError
-from llmpedia.execution.job import Job, Progress, Report, open_job, running_totals, unique_completions
+from llmpedia.execution.job import Job, OnProgress, Progress, open_job, running_totals, unique_completions
 from llmpedia.execution.provenance import described, machine_of
 from llmpedia.execution.ray_stream import Row, Work
 from llmpedia.execution.session import Session, Sessions
@@ -78,7 +78,7 @@ def audit(
     config: AuditConfig,
     run: RunFolder,
     name: str,
-    progress: Report,
+    progress: OnProgress,
     sessions: Sessions = Session,
 ) -> RunFolder:
     """Audit a run into ``RUN/audits/NAME``; resumes what is already there. ``sessions``: whence it
@@ -157,7 +157,7 @@ class _Audit:
         waves: int,
         job: Job,
         session: Session,
-        progress: Report,
+        progress: OnProgress,
     ) -> None:
         self._config = config
         self._run = run

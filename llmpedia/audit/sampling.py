@@ -22,7 +22,7 @@ _PROBED_AT_ONCE = 200
 
 
 @dataclass(frozen=True)
-class Written:
+class AuditableArticle:
     """An article of the run, without its text."""
 
     subject_id: int
@@ -35,30 +35,30 @@ class Written:
 class Sampled:
     """An article of the sample and the strata it was drawn for."""
 
-    article: Written
+    article: AuditableArticle
     strata: list[str] = field(default_factory=list)
 
 
-def articles_of(run: RunFolder, waves: int) -> list[Written]:
+def articles_of(run: RunFolder, waves: int) -> list[AuditableArticle]:
     """Articles of the first ``waves`` commits of a run, in commit order."""
     articles = []
     for wave in range(waves):
         rows = run.read("articles", [wave], ["subject_id", "name", "hop"]).to_pylist()
-        articles += [Written(row["subject_id"], row["name"], row["hop"], wave) for row in rows]
+        articles += [AuditableArticle(row["subject_id"], row["name"], row["hop"], wave) for row in rows]
     return articles
 
 
-def draw(articles: list[Written], seed: int, stratum: str) -> list[Written]:
+def draw(articles: list[AuditableArticle], seed: int, stratum: str) -> list[AuditableArticle]:
     """All of the articles in the order in which a stratum takes them."""
 
-    def place(article: Written) -> bytes:
+    def place(article: AuditableArticle) -> bytes:
         return hashlib.sha256(f"{seed}\x1f{stratum}\x1f{canonical_key(article.name)}".encode()).digest()
 
     return sorted(articles, key=place)
 
 
 async def sample(
-    articles: list[Written], settings: SampleSection, look_up: Callable[[str], Awaitable[Evidence]]
+    articles: list[AuditableArticle], settings: SampleSection, look_up: Callable[[str], Awaitable[Evidence]]
 ) -> tuple[list[Sampled], list[str]]:
     """The sample in commit order, and what could not be drawn as asked for, in words.
 
@@ -73,7 +73,7 @@ async def sample(
     chosen: dict[int, Sampled] = {}
     notes: list[str] = []
 
-    def take(stratum: str, drawn: list[Written], wanted: int | None) -> None:
+    def take(stratum: str, drawn: list[AuditableArticle], wanted: int | None) -> None:
         for article in drawn:
             chosen.setdefault(article.subject_id, Sampled(article)).strata.append(stratum)
         if wanted is not None and len(drawn) < wanted:
@@ -99,7 +99,7 @@ async def sample(
     return sorted(chosen.values(), key=lambda s: (s.article.run_wave, s.article.subject_id)), notes
 
 
-def _by_hop(articles: list[Written], settings: SampleSection) -> list[Written]:
+def _by_hop(articles: list[AuditableArticle], settings: SampleSection) -> list[AuditableArticle]:
     """Every article of hops up to ``hop_whole``, ``hop_each`` of each later hop."""
     assert settings.hop_whole is not None
     drawn = []
@@ -110,10 +110,10 @@ def _by_hop(articles: list[Written], settings: SampleSection) -> list[Written]:
 
 
 async def _frontier(
-    articles: list[Written], settings: SampleSection, look_up: Callable[[str], Awaitable[Evidence]]
-) -> tuple[list[Written], int]:
+    articles: list[AuditableArticle], settings: SampleSection, look_up: Callable[[str], Awaitable[Evidence]]
+) -> tuple[list[AuditableArticle], int]:
     """The first subjects of a draw that Wikipedia lacks, and how many could not be looked up."""
-    missing: list[Written] = []
+    missing: list[AuditableArticle] = []
     failed = 0
     order = draw(articles, settings.seed, "frontier")
     for start in range(0, len(order), _PROBED_AT_ONCE):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from llmpedia.audit.article import AuditItem, AuditStages, Helpers, audit_article
+from llmpedia.audit.article import AuditHelpers, AuditItem, AuditStages, audit_article
 from llmpedia.audit.providers import EvidenceEngine, batched, make_provider
 from llmpedia.audit.settings import AuditConfig
 from llmpedia.engines.client import Client, GroupCommit
@@ -27,7 +27,7 @@ AUDIT_ITEMS = pa.schema([("subject_id", pa.int64()), ("name", pa.string()), ("wi
 
 def make_helpers(
     config: AuditConfig, audit_uri: str, wave: int, writer: str, limiters: dict[str, Any]
-) -> Helpers:
+) -> AuditHelpers:
     """Durable clients of judge and evidence for one wave in one process; they share one journal
     writer.
 
@@ -49,7 +49,7 @@ def make_helpers(
         subject_permits = Permits(_BATCHES * config.wikipedia.batch) if apart else shared
         evidence[tier] = Client(EvidenceEngine(provider), journaled, commit, config.retries, subject_permits)
         providers[tier] = provider.name
-    return Helpers(Client(engine, journaled, commit, config.retries, permits), dict(evidence), providers)
+    return AuditHelpers(Client(engine, journaled, commit, config.retries, permits), dict(evidence), providers)
 
 
 class AuditWorker(Worker):

@@ -61,7 +61,7 @@ def _browse(args: argparse.Namespace) -> int:
     from llmpedia.site.app.app import create_app
     from llmpedia.site.app.middleware import LOCAL_HOSTS
     from llmpedia.site.data.run_reader import open_runs
-    from llmpedia.site.search.search import Search
+    from llmpedia.site.search.search import RunSearch
     from llmpedia.store.run_folder import RunFolder
 
     for uri in args.run_uris:
@@ -70,7 +70,7 @@ def _browse(args: argparse.Namespace) -> int:
         )  # in no time, where reading them takes some: a wrong path is told even where the port is taken
     with _listening(args.host, args.port) as listening:
         runs = open_runs(args.run_uris, args.audit)
-        searches = {run.name: Search(run) for run in runs}
+        searches = {run.name: RunSearch(run) for run in runs}
         desk = _desk(args)
         app = create_app(runs, searches, LOCAL_HOSTS | {name.lower() for name in args.allow_host}, desk)
         for run in runs:

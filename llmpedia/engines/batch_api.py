@@ -55,7 +55,7 @@ def custom_id(request: Request) -> str:
 
 
 @dataclass(frozen=True)
-class Line:
+class BatchLine:
     """One line of an input file.
 
     ``tokens``: of the prompt, estimated at 4 characters a token. ``plain_json``: any JSON object
@@ -69,7 +69,7 @@ class Line:
     plain_json: bool
 
     @classmethod
-    def of(cls, request: Request, extra: dict[str, Any], models: Models, plain_json: bool) -> "Line":
+    def of(cls, request: Request, extra: dict[str, Any], models: Models, plain_json: bool) -> "BatchLine":
         """The line of a request; see :func:`~llmpedia.engines.openai.chat_body`."""
         name = custom_id(request)
         body = chat_body(request, extra, models, plain_json)
@@ -80,14 +80,14 @@ class Line:
 
 
 def shards(
-    lines: Iterable[Line], most_requests: int, most_bytes: int, most_tokens: dict[str, int]
-) -> Iterator[list[Line]]:
+    lines: Iterable[BatchLine], most_requests: int, most_bytes: int, most_tokens: dict[str, int]
+) -> Iterator[list[BatchLine]]:
     """Lines cut into files: one model each, within the limits; ``most_tokens``: prompt tokens of a
     file by model, if limited.
 
     A line over a limit by itself gets a file of its own: the service has the last word.
     """
-    shard: list[Line] = []
+    shard: list[BatchLine] = []
     size = tokens = 0
     for line in sorted(lines, key=lambda one: (one.model, one.custom_id)):
         limit = most_tokens.get(line.model)
@@ -114,7 +114,7 @@ class BatchApi:
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
 
-    async def upload(self, lines: list[Line]) -> str:
+    async def upload(self, lines: list[BatchLine]) -> str:
         """Store an input file; its id."""
         form = aiohttp.FormData()
         form.add_field("purpose", "batch")

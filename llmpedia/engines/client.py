@@ -11,7 +11,7 @@ import json
 
 from llmpedia.config.walk import RetriesSection
 from llmpedia.engines.base import ChecksHealth, Engine, wait_before_retry
-from llmpedia.engines.concurrency.client import Permits, Slot
+from llmpedia.engines.concurrency.client import Permits, PermitSlot
 from llmpedia.errors import EngineError, TransientError
 from llmpedia.stages import Completion, Request
 from llmpedia.store.completion_lookup import Answers
@@ -111,7 +111,7 @@ class Client:
         await self._commit.durable(completion_record(request, completion))
         return completion
 
-    async def _try(self, request: Request, slot: Slot) -> Completion:
+    async def _try(self, request: Request, slot: PermitSlot) -> Completion:
         before = self._successes
         for attempt in range(self._retries.attempts):
             if self._down:

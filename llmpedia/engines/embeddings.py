@@ -52,7 +52,7 @@ class EndpointEmbedding:
         await self.endpoint.close()
 
 
-class Encoder:
+class NameEncoder:
     """A sentence-transformers model; one Ray actor holds it."""
 
     def __init__(self, model: str) -> None:
@@ -70,7 +70,7 @@ class Encoder:
 
 
 class ActorEmbedding:
-    """An :class:`Encoder` actor as an engine; Ray restarts the actor if it dies."""
+    """An :class:`NameEncoder` actor as an engine; Ray restarts the actor if it dies."""
 
     def __init__(self, actor: Any) -> None:
         self._actor = actor
@@ -95,7 +95,7 @@ def embedding_engine(config: JobConfig) -> Engine:
         return EndpointEmbedding(config)
     import ray
 
-    encoder = ray.remote(num_cpus=0.1, num_gpus=config.ray.embedding_gpus, max_restarts=-1)(Encoder)
+    encoder = ray.remote(num_cpus=0.1, num_gpus=config.ray.embedding_gpus, max_restarts=-1)(NameEncoder)
     return ActorEmbedding(encoder.remote(config.embedding.model))
 
 

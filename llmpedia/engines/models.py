@@ -22,7 +22,7 @@ class _Data(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class Model(_Data):
+class ModelFacts(_Data):
     """One model. Dollars are for a million tokens, null where unknown; ``models.yaml`` tells the
     rest.
 
@@ -76,12 +76,12 @@ class Models(_Data):
     """A file of models. ``prices_as_of``: the day its prices were true, as far as its author knew."""
 
     prices_as_of: str | None = None
-    models: list[Model] = Field(default_factory=list)
+    models: list[ModelFacts] = Field(default_factory=list)
     accelerators: dict[str, Annotated[float, Field(gt=0.0)]] = Field(default_factory=dict)
 
-    def of(self, name: str) -> Model:
+    def of(self, name: str) -> ModelFacts:
         """The first entry that matches."""
-        return next((m for m in self.models if fnmatchcase(name, m.match)), Model())
+        return next((m for m in self.models if fnmatchcase(name, m.match)), ModelFacts())
 
 
 @cache

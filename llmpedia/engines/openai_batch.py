@@ -22,7 +22,15 @@ from typing import Any, Protocol
 
 from llmpedia.config.engine import EndpointSection
 from llmpedia.config.walk import BatchSection
-from llmpedia.engines.batch_api import ENDED, BatchApi, Line, Outcome, SchemaRefusedError, custom_id, shards
+from llmpedia.engines.batch_api import (
+    ENDED,
+    BatchApi,
+    BatchLine,
+    Outcome,
+    SchemaRefusedError,
+    custom_id,
+    shards,
+)
 from llmpedia.engines.models import load_models
 from llmpedia.errors import EngineError, TransientError
 from llmpedia.http import Endpoint
@@ -220,9 +228,9 @@ class OpenAIBatchEngine:
         for shard in shards(lines, self._batch.most_requests, self._batch.most_bytes, most_tokens):
             self._spawn(self._submit(shard), [line.custom_id for line in shard])
 
-    def _line(self, request: Request) -> Line:
+    def _line(self, request: Request) -> BatchLine:
         plain = bool({request.model, custom_id(request)} & self._plain_json)
-        return Line.of(request, self._extra, self._models, plain)
+        return BatchLine.of(request, self._extra, self._models, plain)
 
     def _limit(self, model: str) -> int | None:
         """Prompt tokens of one file at most."""
@@ -254,7 +262,7 @@ class OpenAIBatchEngine:
                     self._own(_job(record, ours=False))
                 del self._intents[mark]
 
-    async def _submit(self, shard: list[Line]) -> None:
+    async def _submit(self, shard: list[BatchLine]) -> None:
         model = shard[0].model
         tokens = sum(line.tokens for line in shard)
         async with self._ended:
@@ -284,7 +292,7 @@ class OpenAIBatchEngine:
             self._open[model] -= tokens
             self._ended.notify_all()
 
-    async def _create(self, shard: list[Line], tokens: int) -> _Job:
+    async def _create(self, shard: list[BatchLine], tokens: int) -> _Job:
         file_id = await self._api.upload(shard)
         names = sorted(line.custom_id for line in shard)
         sha = hashlib.sha256("\n".join(names).encode()).hexdigest()

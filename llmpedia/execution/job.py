@@ -29,7 +29,7 @@ class Progress:
     total: int | None = None
 
 
-Report = Callable[[Progress], None]
+OnProgress = Callable[[Progress], None]
 """Called as work goes on."""
 
 

@@ -19,7 +19,7 @@ _AT_ONCE = 2  # a third wave would be planned from what the first of them has ye
 _LEAVE_S = 5.0  # for the threads of waves to leave Ray before it goes down under them
 
 
-class Plan(Protocol):
+class WavePlan(Protocol):
     """A wave to be written."""
 
     @property
@@ -37,7 +37,7 @@ class Plan(Protocol):
         ...
 
 
-P = TypeVar("P", bound=Plan)
+P = TypeVar("P", bound=WavePlan)
 
 
 class Waves(Generic[P]):

@@ -13,7 +13,7 @@ from llmpedia.audit.article import AuditStages
 from llmpedia.audit.providers import names_of
 from llmpedia.audit.run import audit
 from llmpedia.engines.preflight import check_model
-from llmpedia.execution.job import Report
+from llmpedia.execution.job import OnProgress
 from llmpedia.execution.session import KeptSessions
 from llmpedia.grid.cells import Cell, Grid
 from llmpedia.grid.sharing import sources_of
@@ -61,11 +61,11 @@ def run_grid(whole: Grid, cells: tuple[Cell, ...], out: str, tell: Tell) -> list
     return [Done(*done) for done in zip(cells, runs, audits, strict=True)]
 
 
-def _of_walk(tell: Tell, cell: Cell) -> Report:
+def _of_walk(tell: Tell, cell: Cell) -> OnProgress:
     return lambda p: tell(cell.name, cell.config.caps.articles, p.done, p.phase)
 
 
-def _of_audit(tell: Tell, name: str) -> Report:
+def _of_audit(tell: Tell, name: str) -> OnProgress:
     return lambda p: tell(name, p.total, p.done, p.phase)
 
 

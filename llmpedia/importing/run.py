@@ -21,7 +21,7 @@ from llmpedia.audit.sampling import title_lines
 from llmpedia.engines.packaged_weights import cache_dir
 from llmpedia.entities.keys import canonical_key
 from llmpedia.errors import ConfigError, InputError
-from llmpedia.execution.job import Job, Progress, Report, open_job
+from llmpedia.execution.job import Job, OnProgress, Progress, open_job
 from llmpedia.execution.provenance import versions_now
 from llmpedia.importing.formats import FORMS, Form, as_wikitext
 from llmpedia.importing.site import TITLE, SiteSettings, SiteTexts
@@ -73,7 +73,7 @@ class ImportSettings:
 def import_texts(
     settings: ImportSettings,
     run_uri: str,
-    progress: Report,
+    progress: OnProgress,
     texts: Texts | None = None,
 ) -> RunFolder:
     """Read texts into a run; resumes what is already there. ``texts``: in place of what the
@@ -163,7 +163,7 @@ class _Import:
         job: Job,
         source: Texts,
         name: str,
-        progress: Report,
+        progress: OnProgress,
     ) -> None:
         self._job = job
         self._run = job.run

@@ -10,7 +10,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from llmpedia.config.walk import Config
-from llmpedia.materialize.subject import Item, Row
+from llmpedia.materialize.subject import Row, SubjectItem
 from llmpedia.store.run_folder import RunFolder
 from llmpedia.tables import Fate
 
@@ -22,7 +22,7 @@ class Plan:
     wave: int
     hop: int
     upto: int
-    items: tuple[Item, ...]
+    items: tuple[SubjectItem, ...]
 
     @property
     def title(self) -> str:
@@ -53,7 +53,7 @@ class Frontier:
         self._run = run
         self._config = config
         self._seen = _Seen()
-        self._planned: tuple[Item, ...] = ()
+        self._planned: tuple[SubjectItem, ...] = ()
 
     def plan(self, wave: int) -> Plan | None:
         """The plan of ``wave``, whose predecessor need not be committed; None if it has to wait for
@@ -111,7 +111,7 @@ class Frontier:
         rows = self._run.read("subjects", [before], ["subject_id", "visit"])
         return dict(zip(rows["subject_id"].to_pylist(), rows["visit"].to_pylist(), strict=True))
 
-    def _choose(self, wave: int) -> tuple[Item, ...]:
+    def _choose(self, wave: int) -> tuple[SubjectItem, ...]:
         """The next subjects of the lowest hop that has any: capped ones that may now be expanded,
         then the frontier.
         """
@@ -126,8 +126,8 @@ class Frontier:
             if again or fresh:
                 texts = self._texts(again)
                 return tuple(
-                    [Item(n, self._seen.names[n], hop, "expand", mode, texts[n]) for n in again]
-                    + [Item(n, self._seen.names[n], hop, "generate", mode) for n in fresh]
+                    [SubjectItem(n, self._seen.names[n], hop, "expand", mode, texts[n]) for n in again]
+                    + [SubjectItem(n, self._seen.names[n], hop, "generate", mode) for n in fresh]
                 )
         return ()
 

@@ -18,7 +18,7 @@ from llmpedia.engines.usage import reused_facts
 from llmpedia.entities.actor import IndexClient, start_index
 from llmpedia.errors import EngineError, InputError
 from llmpedia.execution.clients import client_name, heed_pauses, make_client, make_engine, make_permits
-from llmpedia.execution.job import Job, Progress, Report, open_job
+from llmpedia.execution.job import Job, OnProgress, Progress, open_job
 from llmpedia.execution.provenance import described, machine_of
 from llmpedia.execution.ray_stream import Work
 from llmpedia.execution.session import Session, Sessions
@@ -61,7 +61,9 @@ def seeds_of(config: Config) -> list[str]:
     return titles
 
 
-def materialize(config: Config, run_uri: str, progress: Report, sessions: Sessions = Session) -> RunFolder:
+def materialize(
+    config: Config, run_uri: str, progress: OnProgress, sessions: Sessions = Session
+) -> RunFolder:
     """Walk until a cap or the end of the frontier; resumes a run that is already there.
     ``sessions``: whence it has its own.
 
@@ -109,7 +111,7 @@ class _Walk:
         config: Config,
         job: Job,
         session: Session,
-        progress: Report,
+        progress: OnProgress,
     ) -> None:
         self._config = config
         self._job = job

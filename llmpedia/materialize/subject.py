@@ -30,7 +30,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Item:
+class SubjectItem:
     """One subject of a plan.
 
     ``visit``: generate or expand (see tables.SUBJECTS). ``expand``: ``full``; ``none`` (mode
@@ -52,7 +52,7 @@ class Visit:
     arrived.
     """
 
-    item: Item
+    item: SubjectItem
     article: Row | None = None
     error_stage: str | None = None
     error: str | None = None
@@ -78,7 +78,7 @@ class Screen(Protocol):
 
 
 async def visit_subject(
-    item: Item, config: Config, stages: Stages, client: Completer, screen: Screen
+    item: SubjectItem, config: Config, stages: Stages, client: Completer, screen: Screen
 ) -> Visit:
     """Take one item through all of its stages. Failures of the model are values in the visit."""
     visit = Visit(item)

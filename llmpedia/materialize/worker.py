@@ -13,7 +13,7 @@ from llmpedia.config.walk import Config
 from llmpedia.execution.clients import worker_client
 from llmpedia.execution.worker import Worker, writer_id
 from llmpedia.materialize.stages import Stages
-from llmpedia.materialize.subject import Item, Row, dump_visit, visit_subject
+from llmpedia.materialize.subject import Row, SubjectItem, dump_visit, visit_subject
 from llmpedia.store.completion_lookup import Answers
 
 ITEMS = pa.schema(
@@ -48,7 +48,9 @@ class SubjectWorker(Worker):
         """See :class:`Worker`."""
         return json.dumps(
             dump_visit(
-                await visit_subject(Item(**row), self._config, self._stages, self._client, self._screen)
+                await visit_subject(
+                    SubjectItem(**row), self._config, self._stages, self._client, self._screen
+                )
             )
         )
 

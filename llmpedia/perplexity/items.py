@@ -30,7 +30,7 @@ _BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
-class Item:
+class ScoringItem:
     """One question with its answers. ``error``: why it cannot be used; the rest is then what could
     be read.
     """
@@ -43,7 +43,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Source:
+class ItemSource:
     """Files with items, in order. ``sha256``: of all their bytes."""
 
     filesystem: pafs.FileSystem
@@ -51,7 +51,7 @@ class Source:
     sha256: str
 
 
-def open_source(settings: ItemsSection) -> Source:
+def open_source(settings: ItemsSection) -> ItemSource:
     """Find the files and read them once for their hash.
 
     Raises:
@@ -72,10 +72,10 @@ def open_source(settings: ItemsSection) -> Source:
                     whole.update(block)
     except OSError as e:
         raise InputError(f"items.source = {where!r}: cannot be read ({reason(e)})") from e
-    return Source(files.filesystem, files.paths, whole.hexdigest())
+    return ItemSource(files.filesystem, files.paths, whole.hexdigest())
 
 
-def read_items(source: Source, settings: ItemsSection) -> Iterator[Item]:
+def read_items(source: ItemSource, settings: ItemsSection) -> Iterator[ScoringItem]:
     """All items, one after the other; memory holds a block of rows.
 
     Raises:
@@ -105,14 +105,14 @@ def _records(fs: pafs.FileSystem, path: str) -> Iterator[Any]:
         yield from json_records(fs, path)
 
 
-def _item(number: int, record: Any, settings: ItemsSection) -> Item:
+def _item(number: int, record: Any, settings: ItemsSection) -> ScoringItem:
     if not isinstance(record, dict):
         kind = (
             f"not JSON: {record}"
             if isinstance(record, Exception)
             else f"a {type(record).__name__}, not an object"
         )
-        return Item(number, None, None, (), ErrorKind.ITEM.message(kind))
+        return ScoringItem(number, None, None, (), ErrorKind.ITEM.message(kind))
     published = isinstance(record.get("eval"), dict)
     item_id = at(record, settings.id or ("benchmark_id" if published else "id"))
     question_field = settings.question or ("eval.question" if published else "question")
@@ -121,7 +121,7 @@ def _item(number: int, record: Any, settings: ItemsSection) -> Item:
     answers = at(record, answers_field)
     name = None if item_id is None else str(item_id)
     if any(half_character(text) for text in (name, question, *_values(answers))):
-        return Item(
+        return ScoringItem(
             number,
             None,
             None,
@@ -129,11 +129,11 @@ def _item(number: int, record: Any, settings: ItemsSection) -> Item:
             ErrorKind.ITEM.message("a text holds half a character, which UTF-8 cannot"),
         )
     if not isinstance(question, str) or not question.strip():
-        return Item(number, name, None, (), ErrorKind.ITEM.message(f"{question_field} is no text"))
+        return ScoringItem(number, name, None, (), ErrorKind.ITEM.message(f"{question_field} is no text"))
     given = _values(answers)
     values = [v for v in given if isinstance(v, str)]
     if not values or len(values) < len(given):
-        return Item(
+        return ScoringItem(
             number,
             name,
             question,
@@ -142,7 +142,7 @@ def _item(number: int, record: Any, settings: ItemsSection) -> Item:
                 f"{answers_field} is no list of answers (text, or objects with a text value)"
             ),
         )
-    return Item(number, name, question, tuple(values))
+    return ScoringItem(number, name, question, tuple(values))
 
 
 def _values(answers: Any) -> list[Any]:

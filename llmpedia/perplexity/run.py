@@ -16,12 +16,12 @@ from typing import Any
 import pyarrow as pa
 
 from llmpedia.errors import EngineError, InputError
-from llmpedia.execution.job import Job, Progress, Report, open_job
+from llmpedia.execution.job import Job, OnProgress, Progress, open_job
 from llmpedia.execution.provenance import described, machine_of
 from llmpedia.execution.ray_stream import Row, Work
 from llmpedia.execution.session import Session
 from llmpedia.execution.waves import Waves
-from llmpedia.perplexity.items import Item, Source, open_source, read_items
+from llmpedia.perplexity.items import ItemSource, ScoringItem, open_source, read_items
 from llmpedia.perplexity.replica import DEPLOYMENT, app_name, served
 from llmpedia.perplexity.scores import ErrorKind, kind_of
 from llmpedia.perplexity.settings import PerplexityJobConfig
@@ -37,7 +37,7 @@ class ItemPlan:
     """A wave: the next items of the source."""
 
     wave: int
-    items: tuple[Item, ...]
+    items: tuple[ScoringItem, ...]
 
     @property
     def title(self) -> str:
@@ -50,14 +50,14 @@ class ItemPlan:
         return [{"subject_id": i.number, "question": i.question, "answers": list(i.answers)} for i in usable]
 
 
-def describe_job(config: PerplexityJobConfig, source: Source) -> Row:
+def describe_job(config: PerplexityJobConfig, source: ItemSource) -> Row:
     """What ``run.yaml`` holds."""
     prompt = config.prompt.name
     prompts = {prompt: load_prompt(prompt).sha256} if prompt else {}
     return described(config, [], prompts, kind=RunKind.SCORES.value, source_sha256=source.sha256)
 
 
-def score_items(config: PerplexityJobConfig, run_uri: str, progress: Report) -> RunFolder:
+def score_items(config: PerplexityJobConfig, run_uri: str, progress: OnProgress) -> RunFolder:
     """Score a source to its end; resumes what is already there.
 
     Raises: ConfigError, InputError, EngineError: one line; what was committed stays, and the same
@@ -96,7 +96,7 @@ class _Scoring:
         config: PerplexityJobConfig,
         job: Job,
         session: Session,
-        progress: Report,
+        progress: OnProgress,
     ) -> None:
         self._config = config
         self._job = job
@@ -105,7 +105,7 @@ class _Scoring:
         self._progress = progress
         self._scorer = _describe(config, job.run.uri)
 
-    def run(self, items: Iterator[Item]) -> None:
+    def run(self, items: Iterator[ScoringItem]) -> None:
         self._same_scorer()
         waves = Waves[ItemPlan](self._config, [self._session.limiter], self._work, self._finish, self._tell)
         waves.run(self._run.last_wave + 1, lambda w: self._plan(w, items), lambda _: None)
@@ -118,7 +118,7 @@ class _Scoring:
                 changed = f"its scores have {name} {before.get(name)!r}, new ones would have {value!r}"
                 raise InputError(f"{self._run.uri}: {changed}; give another --run")
 
-    def _plan(self, wave: int, items: Iterator[Item]) -> ItemPlan | None:
+    def _plan(self, wave: int, items: Iterator[ScoringItem]) -> ItemPlan | None:
         batch = tuple(itertools.islice(items, self._config.waves.size))
         return ItemPlan(wave, batch) if batch else None
 
@@ -153,7 +153,7 @@ def _describe(config: PerplexityJobConfig, run_uri: str) -> dict[str, Any]:
         handle.shutdown()  # its metrics would go on being sent after Ray has gone
 
 
-def score_tables(items: tuple[Item, ...], visits: list[Row], per_token: bool) -> dict[str, pa.Table]:
+def score_tables(items: tuple[ScoringItem, ...], visits: list[Row], per_token: bool) -> dict[str, pa.Table]:
     """Tables of a wave, in order of the source; ``visits`` are of the usable items, in order."""
     questions: list[Row] = []
     answers: list[Row] = []

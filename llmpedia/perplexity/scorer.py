@@ -25,7 +25,7 @@ from llmpedia.perplexity.scores import (
     score_question,
 )
 from llmpedia.perplexity.settings import PerplexityConfig, TorchSection
-from llmpedia.perplexity.tokens import Encoded, Encoder
+from llmpedia.perplexity.tokens import Encoded, QuestionEncoder
 from llmpedia.perplexity.torch_backend import TorchBackend
 from llmpedia.perplexity.vllm_backend import VllmBackend
 
@@ -56,7 +56,7 @@ class PerplexityScorer:
     """Prompt, model and arithmetic in one."""
 
     def __init__(
-        self, encoder: Encoder, backend: Backend, model: str, longest: int, remembered: Remembered
+        self, encoder: QuestionEncoder, backend: Backend, model: str, longest: int, remembered: Remembered
     ) -> None:
         """``model``: fingerprint; ``longest``: tokens of context and answer together;
         ``remembered``: of earlier calls.
@@ -78,7 +78,7 @@ class PerplexityScorer:
             ConfigError, EngineError: it cannot be had.
         """
         check_model(config, [])
-        encoder = Encoder(_tokenizer(config), config.prompt)
+        encoder = QuestionEncoder(_tokenizer(config), config.prompt)
         backend = backend_of(config.engine, config, encoder)
         model = model_fingerprint(config.engine)
         return cls(encoder, backend, model, config.engine.context_tokens, Remembered(config.scorer.cache))
@@ -183,24 +183,24 @@ def _tokenizer(config: PerplexityConfig) -> Any:
 
 
 @singledispatch
-def backend_of(engine: EngineSection, config: PerplexityConfig, encoder: Encoder) -> Backend:
+def backend_of(engine: EngineSection, config: PerplexityConfig, encoder: QuestionEncoder) -> Backend:
     """What computes the scores of an engine's section: one function a kind, registered below."""
     raise NotImplementedError(f"no scores are read from {type(engine).__name__}")
 
 
 @backend_of.register
-def _vllm(engine: VllmSection, config: PerplexityConfig, encoder: Encoder) -> Backend:
+def _vllm(engine: VllmSection, config: PerplexityConfig, encoder: QuestionEncoder) -> Backend:
     return VllmBackend(engine)
 
 
 @backend_of.register
-def _endpoint(engine: OpenAISection, config: PerplexityConfig, encoder: Encoder) -> Backend:
+def _endpoint(engine: OpenAISection, config: PerplexityConfig, encoder: QuestionEncoder) -> Backend:
     known = encoder.encode(Question("Who are you?", ("I",))).context
     return EndpointBackend(engine, config.retries, known)
 
 
 @backend_of.register
-def _torch(engine: TorchSection, config: PerplexityConfig, encoder: Encoder) -> Backend:
+def _torch(engine: TorchSection, config: PerplexityConfig, encoder: QuestionEncoder) -> Backend:
     """The model in this process.
 
     Raises:

@@ -20,7 +20,7 @@ from llmpedia.prompts import load_prompt
 
 
 @dataclass(frozen=True)
-class Answer:
+class AnswerTokens:
     """An answer's tokens, or why it has none. ``merged``: see the module."""
 
     ids: Ids = ()
@@ -33,10 +33,10 @@ class Encoded:
     """A question as tokens."""
 
     context: Ids
-    answers: tuple[Answer, ...]
+    answers: tuple[AnswerTokens, ...]
 
 
-class Encoder:
+class QuestionEncoder:
     """Turns questions into tokens. ``head``: tokens that every context begins with, at least one
     short of any context.
     """
@@ -94,16 +94,16 @@ class Encoder:
             "score_end": self._settings.score_end,
         }
 
-    def _answer(self, text: str, context: Ids, answer: str) -> Answer:
+    def _answer(self, text: str, context: Ids, answer: str) -> AnswerTokens:
         if not answer:
-            return Answer(error=ErrorKind.EMPTY_ANSWER.message("there is nothing to score"))
+            return AnswerTokens(error=ErrorKind.EMPTY_ANSWER.message("there is nothing to score"))
         joint = self._ids(text + answer)
         merged = joint[: len(context)] != context
         ids = self._plain(answer) if merged else joint[len(context) :]
         if not ids:
-            return Answer(error=ErrorKind.EMPTY_ANSWER.message("the tokenizer makes no token of it"))
+            return AnswerTokens(error=ErrorKind.EMPTY_ANSWER.message("the tokenizer makes no token of it"))
         end = (int(self._tokenizer.eos_token_id),) if self._settings.score_end else ()
-        return Answer(ids + end, merged)
+        return AnswerTokens(ids + end, merged)
 
     def _ids(self, text: str) -> Ids:
         """The text's tokens with the beginning token exactly once, as the tokenizer or the template

@@ -32,7 +32,7 @@ class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class Shares(_Section):
+class ShareSettings(_Section):
     """How the world is mixed.
 
     Shares of all entities: ``siblings``, ``qualified`` and ``bare`` homonyms (the rest stand
@@ -57,7 +57,7 @@ class Shares(_Section):
         return self
 
 
-class Facts(_Section):
+class FactSettings(_Section):
     """Shares of an article's facts that sources support or refute, at the most and the least
     popular entity.
 
@@ -247,8 +247,8 @@ class WorldSettings(_Section):
     seed: int = 0
     entities: Annotated[int, Field(ge=50, le=5_000_000)] = 200_000
     links: Annotated[int, Field(ge=1, le=500)] = 50
-    shares: Shares = Shares()
-    facts: Facts = Facts()
+    shares: ShareSettings = ShareSettings()
+    facts: FactSettings = FactSettings()
     faults: Faults = Faults()
     sources: Sources = Sources()
     latency: Latency = Latency()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from llmpedia.http import retry_after
 from llmpedia.web.address import Address, parse
-from llmpedia.web.guard import ForbiddenAddressError, Policy, Resolve, Resolver, pinned_backend
+from llmpedia.web.guard import ForbiddenAddressError, HostResolver, Policy, Resolve, pinned_backend
 
 if TYPE_CHECKING:
     import httpcore
@@ -121,7 +121,7 @@ class Fetcher:
     def __init__(self, settings: FetchSettings, resolve: Resolve | None = None) -> None:
         """``resolve``: in place of the system's name lookup."""
         self._settings = settings
-        self._resolver = None if resolve is not None else Resolver()
+        self._resolver = None if resolve is not None else HostResolver()
         self._resolve = resolve or self._resolver
         self._free = asyncio.Semaphore(settings.connections)
         self._pool: httpcore.AsyncConnectionPool | None = None

@@ -104,7 +104,7 @@ def is_public(ip: IP) -> bool:
     )
 
 
-class Resolver:
+class HostResolver:
     """The system's name lookup, in threads of its own."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from llmpedia.analysis.audits.report import local_encoder
-from llmpedia.analysis.output.page import Part, write_report
+from llmpedia.analysis.output.page import ReportPart, write_report
 from llmpedia.analysis.report import _with_command, audits_of, report, write_runs_report
 from llmpedia.cli.main import main
 from llmpedia.errors import EXIT_BAD_INPUT, ConfigError, InputError
@@ -183,13 +183,15 @@ def test_without_audits_all_their_tables_are_missing(tmp_path):
 
 def test_text_of_a_run_is_no_markup(tmp_path):
     rows = [{"name": "<script>alert(1)</script>", "value": 1}]
-    write_report("<i>t</i>", "&", [Part({"a b": rows}, [], {"a b": "<u>"}, title="<p1>")], tmp_path)
+    write_report("<i>t</i>", "&", [ReportPart({"a b": rows}, [], {"a b": "<u>"}, title="<p1>")], tmp_path)
     page = Page((tmp_path / "index.html").read_text())
     assert not {"script", "i", "u", "p1"} & set(page.tags)
 
 
 def test_long_tables_and_many_figures_are_folded(tmp_path):
-    write_report("t", "", [Part({"long": [{"n": n} for n in range(41)], "short": [{"n": 1}]})], tmp_path)
+    write_report(
+        "t", "", [ReportPart({"long": [{"n": n} for n in range(41)], "short": [{"n": 1}]})], tmp_path
+    )
     text = (tmp_path / "index.html").read_text()
     assert re.findall(r"<summary>(.*?)</summary>", text) == ["41 rows"]
 
@@ -233,17 +235,19 @@ def test_an_encoder_that_cannot_be_loaded_is_one_line_and_only_once_there_are_te
 
 
 def test_a_report_replaces_the_one_before(tmp_path):
-    write_report("t", "", [Part({"old": [{"n": 1}], "both": [{"n": 1}]})], tmp_path)
-    written = write_report("t", "", [Part({"both": [{"n": 2}], "new": [{"n": 1}]})], tmp_path)
+    write_report("t", "", [ReportPart({"old": [{"n": 1}], "both": [{"n": 1}]})], tmp_path)
+    written = write_report("t", "", [ReportPart({"both": [{"n": 2}], "new": [{"n": 1}]})], tmp_path)
     assert sorted(tmp_path.iterdir()) == sorted(written)
     assert {path.stem for path in written} == {"both", "new", "index", "report"}
 
 
 def test_a_report_that_was_ended_half_way_is_replaced(tmp_path):
     with pytest.raises(InputError, match="must be a finite number"):
-        write_report("t", "", [Part({"good": [{"n": 1}], "bad": [{"n": float("nan")}]})], tmp_path)
+        write_report("t", "", [ReportPart({"good": [{"n": 1}], "bad": [{"n": float("nan")}]})], tmp_path)
     assert (tmp_path / "good.csv").is_file()
-    assert sorted(write_report("t", "", [Part({"new": [{"n": 1}]})], tmp_path)) == sorted(tmp_path.iterdir())
+    assert sorted(write_report("t", "", [ReportPart({"new": [{"n": 1}]})], tmp_path)) == sorted(
+        tmp_path.iterdir()
+    )
 
 
 @pytest.mark.parametrize("manifest", [None, "[]", "no json", '{"files": ["../other.txt"]}'])
@@ -253,7 +257,7 @@ def test_a_folder_of_other_things_is_refused_and_left_alone(tmp_path, manifest):
     for path in (tmp_path / "other.txt", out / "mine.txt", *([out / "report.json"] if manifest else [])):
         path.write_text(manifest or "")
     with pytest.raises(InputError, match="which no report has written; give a new folder"):
-        write_report("t", "", [Part({"new": [{"n": 1}]})], out)
+        write_report("t", "", [ReportPart({"new": [{"n": 1}]})], out)
     assert ((tmp_path / "other.txt").exists(), (out / "mine.txt").exists(), (out / "new.csv").exists()) == (
         True,
         True,
@@ -266,7 +270,7 @@ def test_a_manifest_names_nothing_outside_of_its_folder(tmp_path):
     out.mkdir()
     (tmp_path / "other.txt").write_text("")
     (out / "report.json").write_text('{"files": ["../other.txt"]}')
-    write_report("t", "", [Part({"new": [{"n": 1}]})], out)
+    write_report("t", "", [ReportPart({"new": [{"n": 1}]})], out)
     assert (tmp_path / "other.txt").exists()
 
 

@@ -5,12 +5,12 @@ import asyncio
 import pytest
 
 from llmpedia.audit.evidence import Evidence, Outcome
-from llmpedia.audit.sampling import Written, draw, sample
+from llmpedia.audit.sampling import AuditableArticle, draw, sample
 from llmpedia.audit.settings import SampleSection
 from llmpedia.errors import InputError
 from tests.support.builders.runs import one_line
 
-ARTICLES = [Written(n, f"Subject {n}", min(3, n // 5), n // 4) for n in range(40)]
+ARTICLES = [AuditableArticle(n, f"Subject {n}", min(3, n // 5), n // 4) for n in range(40)]
 
 
 def drawn(look_up=None, articles=ARTICLES, **settings):

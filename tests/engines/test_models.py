@@ -7,7 +7,7 @@ import json
 import pytest
 
 from llmpedia.config.walk import load_config
-from llmpedia.engines.models import Model, load_models
+from llmpedia.engines.models import ModelFacts, load_models
 from llmpedia.errors import ConfigError
 from llmpedia.materialize.subject import completion_row
 from llmpedia.stages import Completion, Constraint, Request
@@ -82,12 +82,12 @@ def test_every_built_in_price_belongs_to_a_date():
 
 
 def test_cost_counts_cached_tokens_and_batches_and_is_null_without_a_price():
-    model = Model(input=1.0, cached_input=0.1, output=8.0, batch=0.5)
+    model = ModelFacts(input=1.0, cached_input=0.1, output=8.0, batch=0.5)
     assert model.cost(1_000_000, 0, 500_000, False) == 5.0
     assert model.cost(1_000_000, 500_000, 0, False) == pytest.approx(0.55)
     assert model.cost(1_000_000, 0, 500_000, True) == 2.5
-    assert Model().cost(5, 0, 5, False) is None
-    assert Model(input=0.0, output=0.0).cost(5, 0, 5, False) == 0.0
+    assert ModelFacts().cost(5, 0, 5, False) is None
+    assert ModelFacts(input=0.0, output=0.0).cost(5, 0, 5, False) == 0.0
 
 
 def test_a_users_file_comes_first_and_is_found_beside_the_configuration(tmp_path):

@@ -19,7 +19,7 @@ from llmpedia.engines.batch_api import custom_id
 from llmpedia.engines.client import GroupCommit
 from llmpedia.engines.openai_batch import OpenAIBatchEngine
 from llmpedia.errors import EngineError, TransientError
-from llmpedia.rehearsal.server.batch_service import Batches, Delays, Plan
+from llmpedia.rehearsal.server.batch_service import BatchPlan, BatchService, Delays
 from llmpedia.stages import Completion
 from llmpedia.store.files import Folder
 from llmpedia.store.journal import JournalWriter, read_batches, read_wave
@@ -48,7 +48,7 @@ class Bench:
     def __init__(self, folder, answer=answer, batch=None, **service):
         self.folder = Folder(folder)
         self.batch = BatchSection(**{**QUICK, **(batch or {})})
-        self._make = lambda: Batches(answer, **service)
+        self._make = lambda: BatchService(answer, **service)
         self.service = None
         self.engines = []
 
@@ -115,7 +115,7 @@ RIGHT = {w: right(w) for w in WORDS}
 
 def plans(*given):
     """The plan of each batch; those after the last are calm."""
-    return lambda n: given[n] if n < len(given) else Plan()
+    return lambda n: given[n] if n < len(given) else BatchPlan()
 
 
 def test_requests_of_one_moment_go_as_one_batch_and_come_back_as_online(tmp_path):
@@ -207,11 +207,11 @@ def test_a_batch_over_the_services_token_limit_is_halved_and_waits(tmp_path, mon
 @pytest.mark.parametrize(
     ("plan", "status"),
     [
-        (Plan(expire=0.3), "expired"),
-        (Plan(cancel=0.3), "cancelled"),
-        (Plan(lose=0.3), "completed"),
-        (Plan(expire=1.0), "expired"),
-        (Plan(cancel=1.0), "cancelled"),
+        (BatchPlan(expire=0.3), "expired"),
+        (BatchPlan(cancel=0.3), "cancelled"),
+        (BatchPlan(lose=0.3), "completed"),
+        (BatchPlan(expire=1.0), "expired"),
+        (BatchPlan(cancel=1.0), "cancelled"),
     ],
 )
 def test_what_a_batch_leaves_is_asked_alone(tmp_path, plan, status):
@@ -224,7 +224,9 @@ def test_what_a_batch_leaves_is_asked_alone(tmp_path, plan, status):
     ]
 
 
-@pytest.mark.parametrize(("plan", "says"), [(Plan(expire=1.0), "batch_expired"), (Plan(lose=1.0), "lost")])
+@pytest.mark.parametrize(
+    ("plan", "says"), [(BatchPlan(expire=1.0), "batch_expired"), (BatchPlan(lose=1.0), "lost")]
+)
 def test_what_is_missing_says_why(tmp_path, plan, says):
     found = Bench(tmp_path, plan=plans(plan)).answers()
     assert all(isinstance(e, TransientError) and says in str(e) for e in found.values())
@@ -247,7 +249,7 @@ def test_a_batch_cancelled_by_hand_keeps_what_it_has(tmp_path):
 def test_a_refused_request_is_an_error_in_the_words_of_online(tmp_path):
     refused = {"error": {"message": "too\nlong", "code": "context_length_exceeded"}}
     refuse = lambda body: (400, refused) if body["messages"][0]["content"] == "word 3" else None  # noqa: E731
-    bench = Bench(tmp_path, plan=lambda n: Plan(refuse=refuse))
+    bench = Bench(tmp_path, plan=lambda n: BatchPlan(refuse=refuse))
     assert bench.answers() == {**RIGHT, "word 3": Completion(error="engine: HTTP 400: too long")}
     assert len(bench.service.batches) == 1
 
@@ -265,7 +267,7 @@ def test_lines_that_may_pass_are_asked_again(tmp_path, status):
         busy = "3" in body["messages"][0]["content"]
         return (status, {"error": {"message": "busy"}}) if busy else None
 
-    bench = Bench(tmp_path, plan=plans(Plan(refuse=refuse)))
+    bench = Bench(tmp_path, plan=plans(BatchPlan(refuse=refuse)))
     assert bench.answers(tries=2) == RIGHT
     assert [b["request_counts"]["total"] for b in bench.service.batches] == [10, 1]
 
@@ -283,7 +285,8 @@ SCHEMA = json.dumps({"json_schema": {"type": "object"}})
 def test_a_refused_schema_falls_back_to_plain_json_as_online(tmp_path, says):
     refused = (400, {"error": {"message": says}})
     bench = Bench(
-        tmp_path, plan=lambda n: Plan(refuse=lambda body: refused if bound("json_schema")(body) else None)
+        tmp_path,
+        plan=lambda n: BatchPlan(refuse=lambda body: refused if bound("json_schema")(body) else None),
     )
 
     async def ask(bench):
@@ -305,13 +308,13 @@ def test_a_refused_schema_falls_back_to_plain_json_as_online(tmp_path, says):
 
 
 def test_an_answer_without_a_choice_is_asked_again(tmp_path):
-    bench = Bench(tmp_path, plan=plans(Plan(refuse=lambda body: (200, {"choices": []}))))
+    bench = Bench(tmp_path, plan=plans(BatchPlan(refuse=lambda body: (200, {"choices": []}))))
     assert bench.answers(tries=2) == RIGHT
 
 
 def test_a_model_that_is_refused_ends_the_run_and_is_asked_again_after_it(tmp_path):
     bench = Bench(
-        tmp_path, plan=plans(Plan(refuse=lambda body: (404, {"error": {"message": "no such model"}})))
+        tmp_path, plan=plans(BatchPlan(refuse=lambda body: (404, {"error": {"message": "no such model"}})))
     )
 
     async def twice(bench):
@@ -325,7 +328,7 @@ def test_a_model_that_is_refused_ends_the_run_and_is_asked_again_after_it(tmp_pa
 
 def test_a_failed_batch_names_code_line_and_message_and_is_submitted_anew_after_it(tmp_path):
     error = {"code": "invalid_json_line", "line": 7, "message": "This line is not parseable.", "param": None}
-    bench = Bench(tmp_path, plan=plans(Plan(fail=(error,))))
+    bench = Bench(tmp_path, plan=plans(BatchPlan(fail=(error,))))
 
     async def twice(bench):
         return await bench.ask(bench.engine()), await bench.ask(bench.engine())
@@ -355,7 +358,7 @@ def test_the_service_finds_its_faults_in_the_files_of_others():
         "url_mismatch": [line, {**other, "url": "/v1/embeddings"}],
         "model_mismatch": [line, {**other, "body": {"model": "n"}}],
     }
-    service = Batches(answer, most_lines=4)
+    service = BatchService(answer, most_lines=4)
     for code, lines in faults.items():
         text = "".join((x if isinstance(x, str) else json.dumps(x)) + "\n" for x in lines)
         shown = service._store(text.encode(), "in.jsonl", "batch")
@@ -412,7 +415,7 @@ def test_a_key_that_does_not_see_the_batch_ends_the_run(tmp_path):
 
 
 def test_an_unreachable_service_while_polling_drops_no_batch(tmp_path):
-    bench = Bench(tmp_path, plan=lambda n: Plan(unavailable=5))
+    bench = Bench(tmp_path, plan=lambda n: BatchPlan(unavailable=5))
     assert bench.answers() == RIGHT
     assert len(bench.service.batches) == 1
 
@@ -515,14 +518,14 @@ def test_a_second_kill_and_requests_that_come_late(tmp_path):
 
 
 def test_a_cut_connection_at_create_submits_nothing_twice(tmp_path):
-    bench = Bench(tmp_path, plan=plans(Plan(cut=True)), delays=Delays(in_progress=0.2))
+    bench = Bench(tmp_path, plan=plans(BatchPlan(cut=True)), delays=Delays(in_progress=0.2))
     assert bench.answers(tries=2) == RIGHT
     assert (len(bench.service.batches), bench.once()) == (1, True)
 
 
 def test_after_a_start_the_last_batch_of_a_request_counts(tmp_path):
     """All expired and went again; the new engine takes the second batch, not the first one's end."""
-    bench = Bench(tmp_path, plan=plans(Plan(expire=1.0)))
+    bench = Bench(tmp_path, plan=plans(BatchPlan(expire=1.0)))
 
     async def again(bench):
         first = await bench.ask(bench.engine(), tries=2)

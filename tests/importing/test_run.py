@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from llmpedia.audit.article import AuditItem, AuditStages, Helpers, audit_article
+from llmpedia.audit.article import AuditHelpers, AuditItem, AuditStages, audit_article
 from llmpedia.audit.audit_folder import constants_of
 from llmpedia.audit.providers import EvidenceEngine
 from llmpedia.audit.run import describe_audit
@@ -315,7 +315,10 @@ def test_an_audit_takes_an_import_like_a_run(tmp_path):
     item = AuditItem(0, "Ada Lovelace", texts_of(run)["Ada Lovelace"])
     done = asyncio.run(
         audit_article(
-            item, config, AuditStages.of(config), Helpers(judge, providers, dict.fromkeys(providers, "p"))
+            item,
+            config,
+            AuditStages.of(config),
+            AuditHelpers(judge, providers, dict.fromkeys(providers, "p")),
         )
     )
     assert len(done.claims) == 2

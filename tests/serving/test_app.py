@@ -13,7 +13,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from llmpedia.audit.article import AuditItem, AuditStages, Helpers, audit_article
+from llmpedia.audit.article import AuditHelpers, AuditItem, AuditStages, audit_article
 from llmpedia.audit.evidence import TIERS, Evidence
 from llmpedia.audit.providers import EvidenceEngine, make_provider
 from llmpedia.audit.settings import AuditConfig
@@ -148,7 +148,7 @@ def audited(rehearsal, names):
         engine = OpenAIEngine(config.engine)
         providers = {tier: make_provider(tier, config) for tier in TIERS}
         kept = {tier: Kept(EvidenceEngine(p)) for tier, p in providers.items()}
-        helpers = Helpers(Direct(engine), dict(kept), {tier: p.name for tier, p in providers.items()})
+        helpers = AuditHelpers(Direct(engine), dict(kept), {tier: p.name for tier, p in providers.items()})
         stages = AuditStages.of(config)
         items = [
             AuditItem(n, name, article(world, name, ["One", "Two"], False))

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from llmpedia.rehearsal.server.batch_service import Batches, Delays, Plan
+from llmpedia.rehearsal.server.batch_service import BatchPlan, BatchService, Delays
 
 WORLD = 150
 GENERIC = ("engineer", "government", "physics")
@@ -130,9 +130,9 @@ class Server:
         return web.json_response({"data": rows})
 
 
-def faults(number: int) -> Plan:
+def faults(number: int) -> BatchPlan:
     """Every third batch expires with a quarter of its lines left, every fifth loses some."""
-    return Plan(expire=0.25 * (number % 3 == 2), lose=0.1 * (number % 5 == 4))
+    return BatchPlan(expire=0.25 * (number % 3 == 2), lose=0.1 * (number % 5 == 4))
 
 
 def main() -> None:
@@ -146,7 +146,7 @@ def main() -> None:
     server = Server(args.log, args.latency, args.fail_every)
     app = web.Application(client_max_size=1 << 24)
     app.add_routes([web.post("/v1/chat/completions", server.chat), web.post("/v1/embeddings", server.embed)])
-    app.add_routes(Batches(server.batched, delays=Delays(in_progress=args.batch), plan=faults).routes())
+    app.add_routes(BatchService(server.batched, delays=Delays(in_progress=args.batch), plan=faults).routes())
     web.run_app(app, host="127.0.0.1", port=args.port, print=None)
 
 

@@ -11,7 +11,7 @@ from playwright.sync_api import sync_playwright
 
 from llmpedia.site.app.app import create_app
 from llmpedia.site.data.run_reader import open_runs
-from llmpedia.site.search.search import Search
+from llmpedia.site.search.search import RunSearch
 from tests.support.browser import ARGUMENTS, chromium
 from tests.support.harness import free_port, wait_for
 
@@ -38,7 +38,7 @@ class Server:
 def served(*folders, **options):
     """A site over runs, its full-text index ready."""
     runs = open_runs([str(f) for f in folders])
-    searches = {run.name: Search(run) for run in runs}
+    searches = {run.name: RunSearch(run) for run in runs}
     deadline = time.monotonic() + 60
     while any(search.ready() < 1 for search in searches.values()):
         assert time.monotonic() < deadline, [search.note for search in searches.values()]

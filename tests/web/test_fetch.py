@@ -11,7 +11,7 @@ import pytest
 
 from llmpedia.web.extractor import Extractor, ExtractorSettings
 from llmpedia.web.fetch import Fetched, Fetcher, FetchSettings, Refused
-from llmpedia.web.guard import Policy, Resolver, is_public
+from llmpedia.web.guard import HostResolver, Policy, is_public
 from tests.support.hostile import (
     ARTICLE,
     FORBIDDEN,
@@ -272,7 +272,7 @@ def test_the_deadline_holds_for_a_server_that_keeps_talking(forbidden):
 
 
 def test_the_systems_lookup_gives_ip_addresses():
-    assert "127.0.0.1" in asyncio.run(Resolver()("127.0.0.1", 80))
+    assert "127.0.0.1" in asyncio.run(HostResolver()("127.0.0.1", 80))
 
 
 # HOSTILE_PAGES=1000 runs the long one.

@@ -19,7 +19,7 @@ from llmpedia.analysis.output.drawing import (
     new_figure,
     shown_name,
 )
-from llmpedia.analysis.output.page import Part
+from llmpedia.analysis.output.page import ReportPart
 from llmpedia.audit.evidence import TIERS
 from llmpedia.audit.measures.verdicts import SHARES
 
@@ -40,7 +40,7 @@ _DRAWN = ("true", "false", "unverifiable")
 _PREFIX = "figure_hops"
 
 
-def hops_part(tables: Mapping[str, Rows], missing: Rows) -> Part:
+def hops_part(tables: Mapping[str, Rows], missing: Rows) -> ReportPart:
     """``tables, missing``: as ``audit_report`` has made them."""
     spread = hop_intervals(tables["summaries"])
     figures = hop_figures(spread)
@@ -54,7 +54,7 @@ def hops_part(tables: Mapping[str, Rows], missing: Rows) -> Part:
                 "reason": "no audit has a sample by hop, nor a random one",
             }
         )
-    return Part(shown, missing_rows, _TITLES, figures, {TABLE: list(figures)}, "Hops")
+    return ReportPart(shown, missing_rows, _TITLES, figures, {TABLE: list(figures)}, "Hops")
 
 
 def hop_intervals(summaries: Rows) -> Rows:

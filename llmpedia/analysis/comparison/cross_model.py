@@ -33,7 +33,7 @@ from llmpedia.analysis.common.systems import (
     systems_of,
 )
 from llmpedia.analysis.comparison.cross_model_figures import cross_model_figures
-from llmpedia.analysis.output.page import Part
+from llmpedia.analysis.output.page import ReportPart
 from llmpedia.audit.measures.similarity import Encoder
 from llmpedia.audit.measures.verdicts import SHARES, macro
 from llmpedia.audit.stages import NOT_ADJUDICATED
@@ -70,7 +70,7 @@ _SAMPLES = {"shared": "titles", "independent": "random"}
 
 def cross_model_part(
     runs: Sequence[RunFolder], audits: Sequence[RunFolder], encode: Encoder | None = None
-) -> Part:
+) -> ReportPart:
     """Tables and figures of all runs together; ``encode``: for the semantic cosine to Wikipedia,
     None leaves it empty.
 
@@ -82,7 +82,7 @@ def cross_model_part(
     if not 2 <= len(runs) <= MOST_RUNS:
         reason = f"runs given: {len(runs)}; 2 to {MOST_RUNS} can be set side by side"
         command = "llmpedia report RUN OTHER_RUN --out DIR"
-        return Part(
+        return ReportPart(
             {}, [{"table": t, "what": "table", "reason": reason, "command": command} for t in _TITLES]
         )
     systems = systems_of(runs, audits)
@@ -107,7 +107,7 @@ def cross_model_part(
         missing.append(
             {"table": table, "what": "table", "reason": reason, "command": _command("independent")}
         )
-    return Part(tables, missing, _TITLES, cross_model_figures(tables), _FIGURES_OF)
+    return ReportPart(tables, missing, _TITLES, cross_model_figures(tables), _FIGURES_OF)
 
 
 def jaccard(shared: int, union: int) -> float | None:

@@ -26,7 +26,7 @@ from llmpedia.analysis.common.systems import (
     systems_of,
 )
 from llmpedia.analysis.comparison.trap_figures import trap_figures
-from llmpedia.analysis.output.page import Part
+from llmpedia.analysis.output.page import ReportPart
 from llmpedia.audit.evidence import TIERS
 from llmpedia.audit.measures.similarity import Encoder
 from llmpedia.audit.measures.verdicts import SHARES
@@ -56,7 +56,9 @@ _ALIKE = {
 }
 
 
-def trap_part(runs: Sequence[RunFolder], audits: Sequence[RunFolder], encode: Encoder | None = None) -> Part:
+def trap_part(
+    runs: Sequence[RunFolder], audits: Sequence[RunFolder], encode: Encoder | None = None
+) -> ReportPart:
     """Tables 7 and 10 of the systems among the runs; ``encode``: for the semantic cosine, None
     leaves it empty.
     """
@@ -65,7 +67,7 @@ def trap_part(runs: Sequence[RunFolder], audits: Sequence[RunFolder], encode: En
     chosen = audits_of(systems, SAMPLE, TABLE, missing)
     missing += _unaudited(systems, chosen)
     if len(chosen) < 2:
-        return Part({}, [*missing, *_too_few(systems, chosen)])
+        return ReportPart({}, [*missing, *_too_few(systems, chosen)])
     sampled = {name: sampled_keys(audit, SAMPLE) for name, audit in chosen.items()}
     common = frozenset.intersection(*sampled.values())
     by_name = {system.name: system for system in systems}
@@ -75,7 +77,7 @@ def trap_part(runs: Sequence[RunFolder], audits: Sequence[RunFolder], encode: En
     if not common:
         reason = f"no title is in the samples of {', '.join(chosen)} alike"
         missing += [_row(table, "table", reason, _audit("RUN")) for table in (TABLE, FULL)]
-        return Part(tables, missing, _TITLES)
+        return ReportPart(tables, missing, _TITLES)
     summaries = [row for name, audit in chosen.items() for row in summary_of(name, audit, SAMPLE, common)]
     alike, single = likeness(chosen, SAMPLE, common, encode)
     paper_tables = audit_tables(Findings(summaries, similarities=alike))
@@ -88,7 +90,7 @@ def trap_part(runs: Sequence[RunFolder], audits: Sequence[RunFolder], encode: En
         for m in paper_tables.missing
         if m["table"] == TABLE
     ]
-    return Part(tables, missing, _TITLES, trap_figures(list(chosen), summaries, alike), _FIGURES_OF)
+    return ReportPart(tables, missing, _TITLES, trap_figures(list(chosen), summaries, alike), _FIGURES_OF)
 
 
 def _row(table: str, what: str, reason: str, command: str) -> Row:

@@ -57,7 +57,7 @@ class Funnel:
 
 
 @dataclass(frozen=True)
-class Counts:
+class FunnelCounts:
     """One pass over a run.
 
     ``cells``: candidates by hop of the child, fate (as in ``FATES``) and whether NER was asked (0,
@@ -128,7 +128,7 @@ class _Visits:
     written: npt.NDArray[np.bool_]
 
 
-def count(run: RunFolder, name: str) -> Counts:
+def count(run: RunFolder, name: str) -> FunnelCounts:
     """Everything the tables need, wave by wave.
 
     Raises:
@@ -145,7 +145,7 @@ def count(run: RunFolder, name: str) -> Counts:
         _numpy(run.read("aliases", columns=["entity_id"])["entity_id"]), minlength=len(hops)
     )
     parents = visited[0]
-    return Counts(
+    return FunnelCounts(
         name=name,
         articles=len(links),
         links=pc.sum(links).as_py() or 0,
@@ -275,7 +275,7 @@ class Spread:
     sd: float | None
 
 
-def spread_by_hop(counts: Counts, survival: str) -> list[Spread]:
+def spread_by_hop(counts: FunnelCounts, survival: str) -> list[Spread]:
     """Of each hop of the parent: a stage's survival over expanded subjects (paper, appendix H.5)."""
     hops, left = counts.visited
     out, into = (left[:, STAGES.index(stage)] for stage in SURVIVALS[survival])

@@ -14,8 +14,8 @@ from llmpedia.analysis.funnel.counts import (
     SIMILARITY_DROPS,
     STAGES,
     SURVIVALS,
-    Counts,
     Funnel,
+    FunnelCounts,
     count,
     spread_by_hop,
 )
@@ -24,7 +24,7 @@ from llmpedia.store.run_folder import RunFolder
 from llmpedia.tables import CAP_FATES, Fate
 
 if TYPE_CHECKING:
-    from llmpedia.analysis.output.page import Part
+    from llmpedia.analysis.output.page import ReportPart
 
 Row = dict[str, Any]
 Rows = list[Row]
@@ -62,17 +62,17 @@ def funnel_tables(runs: Sequence[RunFolder]) -> dict[str, Rows]:
     )
 
 
-def funnel_part(systems: Sequence[System]) -> "Part":
+def funnel_part(systems: Sequence[System]) -> "ReportPart":
     """The tables with their figures, of those that are walks; an imported encyclopedia has no
     candidates.
     """
     from llmpedia.analysis.funnel.figures import FIGURES_OF, MOST_RUNS, funnel_figures
-    from llmpedia.analysis.output.page import Part
+    from llmpedia.analysis.output.page import ReportPart
 
     walks = [system for system in systems if is_walk(system.run)]
     if not walks:
         row = {"what": "table, figures", "reason": "no run is a walk", "command": _WALK}
-        return Part({}, [{"table": name, **row} for name in _TITLES])
+        return ReportPart({}, [{"table": name, **row} for name in _TITLES])
     tables = _tables([count(system.run, system.name) for system in walks])
     figures = funnel_figures(tables)
     figures_of = {
@@ -84,7 +84,7 @@ def funnel_part(systems: Sequence[System]) -> "Part":
         reason = f"a figure tells at most {MOST_RUNS} runs apart, and these are the first ones"
         lacking = {"table": "table_03_funnel", "what": f"figures: {len(undrawn)} more runs", "reason": reason}
         missing.append({**lacking, "command": f"llmpedia report {' '.join(undrawn)} --out OTHER_DIR"})
-    return Part(tables, missing, _TITLES, figures, figures_of, "Sanitization funnel")
+    return ReportPart(tables, missing, _TITLES, figures, figures_of, "Sanitization funnel")
 
 
 def is_walk(run: RunFolder) -> bool:
@@ -92,7 +92,7 @@ def is_walk(run: RunFolder) -> bool:
     return run.kind == RunKind.WALK
 
 
-def _tables(counted: Sequence[Counts]) -> dict[str, Rows]:
+def _tables(counted: Sequence[FunnelCounts]) -> dict[str, Rows]:
     return {
         "table_03_funnel": [funnel_row(c.name, c.funnel()) for c in counted],
         "table_15_survival": [survival_row(c.name, c.funnel()) for c in counted],
@@ -138,7 +138,7 @@ def survival_row(name: str, f: Funnel) -> Row:
     }
 
 
-def _survival_by_hop(c: Counts) -> Rows:
+def _survival_by_hop(c: FunnelCounts) -> Rows:
     """Candidates of all visited subjects of a hop; survivals are of its expanded ones alone, which
     ``subjects`` counts.
     """
@@ -158,7 +158,7 @@ def _survival_by_hop(c: Counts) -> Rows:
     return rows
 
 
-def _reject_reasons(c: Counts) -> Rows:
+def _reject_reasons(c: FunnelCounts) -> Rows:
     """A row a reason, of all rejections of its stage; none for a stage that rejected nothing."""
     rejected = {fate: c.of(fate) for fate in _REASONS}
     of_stage = {
@@ -183,7 +183,7 @@ def coverage_row(name: str, entities: int, expanded: int) -> Row:
     return {"run": name, "entities": entities, **left}
 
 
-def _coverage(c: Counts) -> Row:
+def _coverage(c: FunnelCounts) -> Row:
     row = coverage_row(c.name, int(c.entities.sum()), int(c.expanded.sum()))
     return {
         "run": c.name,
@@ -196,7 +196,7 @@ def _coverage(c: Counts) -> Row:
     }
 
 
-def _coverage_by_hop(c: Counts) -> Rows:
+def _coverage_by_hop(c: FunnelCounts) -> Rows:
     rows = []
     for hop in (h for h, n in enumerate(c.entities) if n):
         row = coverage_row(c.name, int(c.entities[hop]), int(c.expanded[hop]))
@@ -211,7 +211,7 @@ def absorption_row(name: str, entities: int, aliases: int) -> Row:
     return {"run": name, "entities_with_aliases": entities, "aliases": aliases, "aliases_per_entity": mean}
 
 
-def _top_absorbing(c: Counts) -> Rows:
+def _top_absorbing(c: FunnelCounts) -> Rows:
     return [{"run": c.name, "entity_id": n, "name": name, "aliases": k} for n, name, k in c.top]
 
 
@@ -221,7 +221,7 @@ def queue_row(name: str, accepted: int, inserted: int) -> Row:
     return {"run": name, "similarity_accepted": accepted, "inserted": inserted, "loss_pct": loss}
 
 
-def _queue_insert(c: Counts) -> Row:
+def _queue_insert(c: FunnelCounts) -> Row:
     """Only a cap comes between acceptance and queue here.
 
     The paper's loss is a race of workers for one key. Here such candidates meet before similarity
@@ -236,7 +236,7 @@ def _queue_insert(c: Counts) -> Row:
     return {**row, "subject_cap": f.after_similarity - f.queued, "loss_pct": loss, **raced}
 
 
-def _fates_by_hop(c: Counts) -> Rows:
+def _fates_by_hop(c: FunnelCounts) -> Rows:
     by_fate = c.cells.sum(axis=2)
     return [
         {"run": c.name, "hop": hop, **{str(f): int(n) for f, n in zip(FATES, by_fate[hop], strict=True)}}
@@ -245,7 +245,7 @@ def _fates_by_hop(c: Counts) -> Rows:
     ]
 
 
-def _fate_shares_by_hop(c: Counts) -> Rows:
+def _fate_shares_by_hop(c: FunnelCounts) -> Rows:
     """Each hop adds up to 100; ``before_pct``: loops and low scores, no candidates in the paper's
     sense.
     """

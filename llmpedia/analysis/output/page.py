@@ -32,7 +32,7 @@ _LINKED_FORMS = ("csv", "parquet", "md", "tex")
 
 
 @dataclass(frozen=True)
-class Part:
+class ReportPart:
     """What one analysis adds to a report.
 
     ``tables``: name -> rows; ``missing``: a row for each table, column or figure that is not there,
@@ -49,7 +49,7 @@ class Part:
     title: str = ""
 
 
-def write_report(title: str, about: str, parts: Sequence[Part], folder: Path) -> list[Path]:
+def write_report(title: str, about: str, parts: Sequence[ReportPart], folder: Path) -> list[Path]:
     """Each table as Parquet, CSV, Markdown and LaTeX, each figure as SVG and PNG, and
     ``index.html``; the files written.
 
@@ -72,7 +72,7 @@ def write_report(title: str, about: str, parts: Sequence[Part], folder: Path) ->
     return [*paths, folder / MANIFEST]
 
 
-def _page(title: str, about: str, parts: Sequence[Part], missing: Rows) -> str:
+def _page(title: str, about: str, parts: Sequence[ReportPart], missing: Rows) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 

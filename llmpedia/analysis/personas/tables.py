@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from llmpedia.analysis.output.page import Part
+from llmpedia.analysis.output.page import ReportPart
 from llmpedia.analysis.personas.figures import persona_figures
 from llmpedia.analysis.personas.framing import UNIT, Lexicons, load_lexicons, rate_of, shown_rate
 from llmpedia.analysis.personas.stylometry import style_row
 from llmpedia.analysis.personas.tests import (
     ALPHA,
-    Cell,
-    Scored,
+    ScoredArticle,
+    TopicCell,
     cells_of,
     framing_tests,
     grid_command,
@@ -51,13 +51,13 @@ _TITLES = {
 }
 
 
-def personas_part(runs: Sequence[RunFolder], audits: Sequence[RunFolder]) -> Part:
+def personas_part(runs: Sequence[RunFolder], audits: Sequence[RunFolder]) -> ReportPart:
     """Framing and style by persona, of runs that differ in nothing else; audits say nothing of it."""
     lexicons = load_lexicons()
     groups, missing = grouped(runs)
     cells, without = cells_of(groups, lexicons)
     if not cells:
-        return Part({}, _nothing(lexicons, without))
+        return ReportPart({}, _nothing(lexicons, without))
     tests = framing_tests(cells, lexicons)
     tables = {
         "table_21_vocabulary": _vocabulary(lexicons, agnostic=False),
@@ -82,7 +82,7 @@ def personas_part(runs: Sequence[RunFolder], audits: Sequence[RunFolder]) -> Par
     shown_above = {"table_22_framing": ("persona_hits",), "table_28_topics": ("persona_effects",)}
     other = {"command": "llmpedia materialize CONFIG --run OTHER_RUN --set run.persona=OTHER_PERSONA"}
     absent = [*missing, *(other | row for row in without), *_absent(tables, cells, lexicons)]
-    return Part(tables, absent, _TITLES, figures, shown_above, "Personas")
+    return ReportPart(tables, absent, _TITLES, figures, shown_above, "Personas")
 
 
 def _listed(test: Row) -> bool:
@@ -98,23 +98,23 @@ def _vocabulary(lexicons: Lexicons, agnostic: bool) -> Rows:
     ]
 
 
-def _by_topic(cells: Iterable[Cell]) -> dict[str, list[Cell]]:
-    by_topic: defaultdict[str, list[Cell]] = defaultdict(list)
+def _by_topic(cells: Iterable[TopicCell]) -> dict[str, list[TopicCell]]:
+    by_topic: defaultdict[str, list[TopicCell]] = defaultdict(list)
     for cell in cells:
         by_topic[cell.topic.name].append(cell)
     return dict(by_topic)
 
 
-def _pooled(cells: Sequence[Cell]) -> dict[str, list[Scored]]:
+def _pooled(cells: Sequence[TopicCell]) -> dict[str, list[ScoredArticle]]:
     """Persona -> its articles of all models."""
-    scored: defaultdict[str, list[Scored]] = defaultdict(list)
+    scored: defaultdict[str, list[ScoredArticle]] = defaultdict(list)
     for cell in cells:
         for persona in cell.personas:
             scored[persona] += cell.articles[persona]
     return dict(sorted(scored.items()))
 
 
-def _framing(cells: Sequence[Cell], lexicons: Lexicons) -> Rows:
+def _framing(cells: Sequence[TopicCell], lexicons: Lexicons) -> Rows:
     """A row a topic and dimension that speaks to it, a column a persona; ``models`` are pooled."""
     rows: Rows = []
     for topic, of in _by_topic(cells).items():
@@ -180,7 +180,7 @@ def _effect(test: Row) -> Row:
     }
 
 
-def _actors(cells: Sequence[Cell], lexicons: Lexicons) -> Rows:
+def _actors(cells: Sequence[TopicCell], lexicons: Lexicons) -> Rows:
     """Each word of the lists of actors: hits over tokens of all articles of a persona, models
     pooled; by spread.
 
@@ -225,7 +225,7 @@ def _spread(rates: Mapping[str, int]) -> Row:
     }
 
 
-def _style(cells: Sequence[Cell]) -> Rows:
+def _style(cells: Sequence[TopicCell]) -> Rows:
     rows: Rows = []
     for cell in cells:
         styles = {persona: [a.style for a in written] for persona, written in cell.articles.items()}
@@ -242,7 +242,7 @@ def _style(cells: Sequence[Cell]) -> Rows:
     return rows
 
 
-def _topics(cells: Sequence[Cell], tests: Rows) -> Rows:
+def _topics(cells: Sequence[TopicCell], tests: Rows) -> Rows:
     """``significant``: all tests that are; ``listed``: as table 23 counts them, with the largest of
     these.
     """
@@ -265,7 +265,7 @@ def _topics(cells: Sequence[Cell], tests: Rows) -> Rows:
     return rows
 
 
-def _sample(cell: Cell) -> Row:
+def _sample(cell: TopicCell) -> Row:
     return {
         **cell.names,
         "personas": cell.personas,
@@ -276,7 +276,7 @@ def _sample(cell: Cell) -> Row:
     }
 
 
-def _articles(cell: Cell, lexicons: Lexicons) -> Rows:
+def _articles(cell: TopicCell, lexicons: Lexicons) -> Rows:
     names = [d.name for d in lexicons.dimensions]
     return [
         {
@@ -310,7 +310,7 @@ def _nothing(lexicons: Lexicons, without: Rows) -> Rows:
     return [{"table": "personas", "what": names, "reason": reason or "no run was given", "command": commands}]
 
 
-def _absent(tables: Mapping[str, Rows], cells: Sequence[Cell], lexicons: Lexicons) -> Rows:
+def _absent(tables: Mapping[str, Rows], cells: Sequence[TopicCell], lexicons: Lexicons) -> Rows:
     """Tables and figures without rows, with the reason."""
     rows: Rows = []
     tests = tables["persona_tests"]
@@ -339,7 +339,7 @@ def _no_effects(name: str, family: str, tests: Rows, lexicons: Lexicons) -> Row:
     return row | {"reason": f"none of {len(tests)} tests is significant at {ALPHA:g}/{len(tests)}{where}"}
 
 
-def _no_actors(cells: Sequence[Cell], lexicons: Lexicons) -> Row:
+def _no_actors(cells: Sequence[TopicCell], lexicons: Lexicons) -> Row:
     row = {"table": "table_24_actors", "what": "all"}
     if any(lexicons.actors(cell.topic) for cell in cells):
         return row | {"reason": "no actor of the lists stands in an article compared"}

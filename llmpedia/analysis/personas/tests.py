@@ -39,7 +39,7 @@ _DIGITS = 12  # of a p value: what is beyond may differ between builds of the ma
 
 
 @dataclass(frozen=True, order=True)
-class Setting:
+class TopicSetting:
     """What the runs of a cell have in common."""
 
     model: str
@@ -48,7 +48,7 @@ class Setting:
     self_grounding: bool
     reasoning: str
 
-    def label(self, others: Sequence["Setting"]) -> str:
+    def label(self, others: Sequence["TopicSetting"]) -> str:
         """The model, with the settings by which it is told apart from others of the same model and
         topic.
         """
@@ -63,7 +63,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredArticle:
     """An article's words, its rate of each dimension (in millionths of a hit per 1,000 tokens) and
     its style.
     """
@@ -74,7 +74,7 @@ class Scored:
 
 
 @dataclass(frozen=True)
-class Cell:
+class TopicCell:
     """One model on one topic. ``articles``: persona -> its articles on ``subjects`` (canonical
     keys), in their order.
 
@@ -85,7 +85,7 @@ class Cell:
     model: str
     topic: Topic
     subjects: tuple[str, ...]
-    articles: Mapping[str, tuple[Scored, ...]]
+    articles: Mapping[str, tuple[ScoredArticle, ...]]
     common: int
     drawn: int
     wordless: int
@@ -101,11 +101,11 @@ class Cell:
         return {"family": self.topic.family, "model": self.model, "topic": self.topic.name}
 
 
-def grouped(runs: Sequence[RunFolder]) -> tuple[dict[Setting, dict[str, RunFolder]], Rows]:
+def grouped(runs: Sequence[RunFolder]) -> tuple[dict[TopicSetting, dict[str, RunFolder]], Rows]:
     """Runs by setting and persona, in order; and a row for each that is not used, since another has
     its setting and persona.
     """
-    by_setting: defaultdict[Setting, dict[str, RunFolder]] = defaultdict(dict)
+    by_setting: defaultdict[TopicSetting, dict[str, RunFolder]] = defaultdict(dict)
     missing: Rows = []
     for run in sorted(runs, key=lambda run: run.uri.rstrip("/")):
         setting, persona = _setting(run)
@@ -121,7 +121,7 @@ def grouped(runs: Sequence[RunFolder]) -> tuple[dict[Setting, dict[str, RunFolde
     return {setting: dict(sorted(by_setting[setting].items())) for setting in sorted(by_setting)}, missing
 
 
-def _setting(run: RunFolder) -> tuple[Setting, str | None]:
+def _setting(run: RunFolder) -> tuple[TopicSetting, str | None]:
     description = run.description()
     identity = description["identity"]
     asked = identity.get("stages", {}).get("article", {})
@@ -132,18 +132,18 @@ def _setting(run: RunFolder) -> tuple[Setting, str | None]:
     )
     reasoning = asked.get("reasoning_effort") or ""
     model = asked.get("model") or identity["engine"]["model"]
-    return Setting(model, topic, section["prompting"], section["self_grounding"], reasoning), section[
+    return TopicSetting(model, topic, section["prompting"], section["self_grounding"], reasoning), section[
         "persona"
     ]
 
 
 def cells_of(
-    groups: Mapping[Setting, Mapping[str, RunFolder]], lexicons: Lexicons
-) -> tuple[list[Cell], Rows]:
+    groups: Mapping[TopicSetting, Mapping[str, RunFolder]], lexicons: Lexicons
+) -> tuple[list[TopicCell], Rows]:
     """A cell for each setting with two personas or more and a common subject; and a row for each
     that has none.
     """
-    cells: list[Cell] = []
+    cells: list[TopicCell] = []
     missing: Rows = []
     for setting, runs in groups.items():
         model = setting.label(list(groups))
@@ -170,13 +170,13 @@ def grid_command(config: str) -> str:
     return f"llmpedia grid {config} --out runs/topics --set audit=null"
 
 
-def _why_empty(cell: Cell, personas: str) -> str:
+def _why_empty(cell: TopicCell, personas: str) -> str:
     if cell.common:
         return f"of the subjects drawn, none has words in its articles under all of {personas}"
     return f"no subject has an article under all of {personas}"
 
 
-def _cell(model: str, topic: Topic, runs: Mapping[str, RunFolder], lexicons: Lexicons) -> Cell:
+def _cell(model: str, topic: Topic, runs: Mapping[str, RunFolder], lexicons: Lexicons) -> TopicCell:
     where = {persona: _subjects(run) for persona, run in runs.items()}
     common = sorted(set.intersection(*(set(subjects) for subjects in where.values())))
     drawn = sampled(common)
@@ -188,7 +188,7 @@ def _cell(model: str, topic: Topic, runs: Mapping[str, RunFolder], lexicons: Lex
     lists = load_style_words()
     articles = {
         persona: tuple(
-            Scored(
+            ScoredArticle(
                 w, tuple(w.rate(d.words) for d in lexicons.dimensions), Style.of(texts[persona][n], w, lists)
             )
             for n in kept
@@ -196,7 +196,7 @@ def _cell(model: str, topic: Topic, runs: Mapping[str, RunFolder], lexicons: Lex
         )
         for persona in runs
     }
-    return Cell(
+    return TopicCell(
         model, topic, tuple(drawn[n] for n in kept), articles, len(common), len(drawn), len(drawn) - len(kept)
     )
 
@@ -235,7 +235,7 @@ def _wikitexts(run: RunFolder, places: Sequence[tuple[int, int]]) -> list[str]:
     return [texts[place] for place in places]
 
 
-def framing_tests(cells: Sequence[Cell], lexicons: Lexicons) -> Rows:
+def framing_tests(cells: Sequence[TopicCell], lexicons: Lexicons) -> Rows:
     """A row a cell, pair of personas and dimension, corrected over all tests of its family
     (Bonferroni).
 
@@ -256,7 +256,7 @@ def framing_tests(cells: Sequence[Cell], lexicons: Lexicons) -> Rows:
     return tested
 
 
-def _pair_tests(cell: Cell, pair: tuple[str, str], lexicons: Lexicons) -> Rows:
+def _pair_tests(cell: TopicCell, pair: tuple[str, str], lexicons: Lexicons) -> Rows:
     import numpy as np
 
     a, b = (

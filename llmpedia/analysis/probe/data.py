@@ -25,7 +25,7 @@ ALL_MODELS = "(all models)"
 
 
 @dataclass(frozen=True)
-class Item:
+class ProbeQuestion:
     """A question of the benchmark. ``n_maj``, ``n_min``: documents of its best and least supported
     account.
 
@@ -57,7 +57,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Graded:
+class GradedResponse:
     """What became of a model's answer to a question: an outcome, or the error (and its stage) for
     which there is none.
 
@@ -95,7 +95,7 @@ def _agree(outcome: Outcome | None, covered: Sequence[bool]) -> bool:
 
 
 @dataclass(frozen=True)
-class Facts:
+class QuestionFacts:
     """What is known of a model beside its answers; null: not known.
 
     ``base``: the name that runs of one model with reasoning on and off share; without it family and
@@ -115,8 +115,8 @@ class ModelRun:
     the question's accounts.
     """
 
-    grades: Mapping[str, Graded]
-    facts: Facts = field(default_factory=Facts)
+    grades: Mapping[str, GradedResponse]
+    facts: QuestionFacts = field(default_factory=QuestionFacts)
     ppl: Mapping[str, float] | None = None
 
 
@@ -141,7 +141,7 @@ class ProbeData:
             grade of an answer that is not there.
     """
 
-    items: Mapping[str, Item]
+    items: Mapping[str, ProbeQuestion]
     models: Mapping[str, ModelRun]
     human: tuple[HumanGrade, ...] | None = None
 
@@ -186,17 +186,17 @@ class ProbeData:
         return {q: (grades[q].outcome if q in grades else None) or otherwise for q in self.items}
 
 
-def items_of(benchmark: Iterable[Row]) -> dict[str, Item]:
+def items_of(benchmark: Iterable[Row]) -> dict[str, ProbeQuestion]:
     """Rows of table ``benchmark`` as questions.
 
     Raises:
-        InputError: a question is there twice, or one that :class:`Item` does not take.
+        InputError: a question is there twice, or one that :class:`ProbeQuestion` does not take.
     """
-    items: dict[str, Item] = {}
+    items: dict[str, ProbeQuestion] = {}
     for row in benchmark:
         if row["benchmark_id"] in items:
             raise InputError(f"benchmark: question {row['benchmark_id']} is there twice; export it anew")
-        items[row["benchmark_id"]] = Item(
+        items[row["benchmark_id"]] = ProbeQuestion(
             group_id=row["group_id"],
             accounts=tuple(row["answers"]),
             formulation=row["formulation"],
@@ -210,7 +210,7 @@ def items_of(benchmark: Iterable[Row]) -> dict[str, Item]:
 def model_run(
     responses: Iterable[Row],
     grades: Iterable[Row],
-    facts: Facts | None = None,
+    facts: QuestionFacts | None = None,
     ppl: Mapping[str, float] | None = None,
 ) -> ModelRun:
     """Rows of tables ``responses`` and ``grades``, in the order of the tables, as a run; a
@@ -219,18 +219,20 @@ def model_run(
     answers = {row["benchmark_id"]: row for row in responses}
     judged = {row["benchmark_id"]: row for row in grades}
     questions = list(dict.fromkeys([*answers, *judged]))
-    return ModelRun({q: _graded(answers.get(q), judged.get(q)) for q in questions}, facts or Facts(), ppl)
+    return ModelRun(
+        {q: _graded(answers.get(q), judged.get(q)) for q in questions}, facts or QuestionFacts(), ppl
+    )
 
 
-def _graded(response: Row | None, grade: Row | None) -> Graded:
+def _graded(response: Row | None, grade: Row | None) -> GradedResponse:
     """A grade counts for the very response that counts; that of an earlier response says nothing."""
     truncated = response["truncated"] if response else None
     if response and response["error"] is not None:
-        return Graded(None, response["error"], "closed_book", truncated)
+        return GradedResponse(None, response["error"], "closed_book", truncated)
     if grade is None or (response and response["completion"] != grade["response"]):
-        return Graded(None, "its last response is not graded yet", "grade", truncated)
+        return GradedResponse(None, "its last response is not graded yet", "grade", truncated)
     covered = tuple(grade["covered"]) if grade["covered"] is not None else None
-    return Graded(grade["outcome"], grade["error"], grade["error_stage"], truncated, covered)
+    return GradedResponse(grade["outcome"], grade["error"], grade["error_stage"], truncated, covered)
 
 
 def percent(part: float, whole: float) -> float | None:

@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from llmpedia.analysis.probe.data import ALL_MODELS, Item, ProbeData, Row, Rows, shares
+from llmpedia.analysis.probe.data import ALL_MODELS, ProbeData, ProbeQuestion, Row, Rows, shares
 from llmpedia.probe.benchmark.grade import OUTCOMES, Outcome
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def exposure_regression(data: ProbeData, strict: bool) -> tuple[Rows, Rows]:
     return rows, missing
 
 
-def _counts(item: Item) -> tuple[int, int] | None:
+def _counts(item: ProbeQuestion) -> tuple[int, int] | None:
     return None if item.n_maj is None or item.n_min is None else (item.n_maj, item.n_min)
 
 

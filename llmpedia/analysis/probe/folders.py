@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from llmpedia.analysis.probe.data import (
-    Facts,
     HumanGrade,
     ModelRun,
     ProbeData,
+    QuestionFacts,
     Row,
     Rows,
     items_of,
@@ -167,7 +167,7 @@ def probe_data(run_uris: list[str], scores: Mapping[str, str], sheets: Iterable[
 def _model(folder: RunFolder, grades_uri: str, ppl: Mapping[str, float] | None) -> ModelRun:
     grades: Rows = RunFolder.open(grades_uri).read("grades").to_pylist()
     facts: Row = json.loads(folder.folder.read(FACTS_FILE)) if folder.folder.exists(FACTS_FILE) else {}
-    return model_run(folder.read("responses").to_pylist(), grades, Facts(**facts), ppl)
+    return model_run(folder.read("responses").to_pylist(), grades, QuestionFacts(**facts), ppl)
 
 
 def _perplexities(uri: str) -> dict[str, float]:

@@ -25,7 +25,7 @@ _HALF = Decimal("0.005")
 """Of the last digit that is printed."""
 
 
-class Counts(NamedTuple):
+class OutcomeCounts(NamedTuple):
     """Questions by outcome."""
 
     complete: int
@@ -63,7 +63,7 @@ def published() -> Rows:
     return rows
 
 
-def counts_of(line: Mapping[str, Any], total: int = QUESTIONS) -> Counts:
+def counts_of(line: Mapping[str, Any], total: int = QUESTIONS) -> OutcomeCounts:
     """The numbers of questions that, out of ``total``, give a line's C, P, F and K to the digit
     that is printed.
 
@@ -75,7 +75,7 @@ def counts_of(line: Mapping[str, Any], total: int = QUESTIONS) -> Counts:
     printed = {name: Decimal(str(line[name])) for name in _PRINTED}
     either = [_between(printed[f"{name}_pct"], total) for name in OUTCOMES]
     solutions = [
-        Counts(complete, partial, failed)
+        OutcomeCounts(complete, partial, failed)
         for complete in either[0]
         for partial in either[1]
         if (failed := total - complete - partial) in either[2]

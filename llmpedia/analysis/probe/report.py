@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llmpedia.analysis.output.page import Part, write_report
+from llmpedia.analysis.output.page import ReportPart, write_report
 from llmpedia.analysis.probe.data import ProbeData, Row, Rows
 from llmpedia.analysis.probe.exposure import exposure_bins, exposure_regression
 from llmpedia.analysis.probe.fields import fields
@@ -112,4 +112,4 @@ def write_probe_report(
     """The report's directory; the files written."""
     about = "Shares are in percent of all questions, intervals are 95%. -: not known or not defined."
     figures_of = {table: [name] for table, name in _FIGURES_OF.items()}
-    return write_report("Probe", about, [Part(tables, missing, _TITLES, figures, figures_of)], folder)
+    return write_report("Probe", about, [ReportPart(tables, missing, _TITLES, figures, figures_of)], folder)

@@ -4,7 +4,7 @@ with Wilson's 95% intervals.
 
 from collections import Counter
 
-from llmpedia.analysis.probe.data import Graded, ProbeData, Row, Rows, percent
+from llmpedia.analysis.probe.data import GradedResponse, ProbeData, Row, Rows, percent
 from llmpedia.audit.measures.verdicts import wilson
 from llmpedia.probe.benchmark.grade import OUTCOMES
 
@@ -47,7 +47,7 @@ def _row(data: ProbeData, model: str, strict: bool) -> Row:
     }
 
 
-def _lost(graded: Graded | None) -> str | None:
+def _lost(graded: GradedResponse | None) -> str | None:
     """Why there is no outcome; null: there is one."""
     if graded is None:
         return "not_asked"

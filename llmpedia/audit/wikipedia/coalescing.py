@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Batches(Generic[T]):
+class CoalescedRequests(Generic[T]):
     """Answers for single keys out of calls for many, in one event loop.
 
     ``answer`` maps every key that it is given to a result or to the exception that its askers get;

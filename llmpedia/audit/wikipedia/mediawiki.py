@@ -17,10 +17,10 @@ from urllib.parse import quote
 from llmpedia.audit.evidence import Evidence, Outcome, Provider, Source
 from llmpedia.audit.settings import WikipediaSection
 from llmpedia.audit.wikipedia.api import Api, ApiError, check_address
-from llmpedia.audit.wikipedia.coalescing import Batches
+from llmpedia.audit.wikipedia.coalescing import CoalescedRequests
 from llmpedia.audit.wikipedia.plain_text import wikitext_plain
-from llmpedia.audit.wikipedia.responses import Answer, Found
-from llmpedia.audit.wikipedia.titles import Refused, Site, Title, safe_title
+from llmpedia.audit.wikipedia.responses import Found, TitleResponse
+from llmpedia.audit.wikipedia.titles import RefusedTitle, Site, Title, safe_title
 from llmpedia.errors import TransientError
 
 _SITE = {"meta": "siteinfo", "siprop": "general|namespaces|namespacealiases|interwikimap"}
@@ -72,7 +72,7 @@ class MediaWiki(Provider):
             EngineError: the wiki refuses us altogether.
         """
         title = safe_title(subject)
-        if isinstance(title, Refused):
+        if isinstance(title, RefusedTitle):
             return _without(subject, Outcome.INVALID, title.reason)
         return await self._session().find(subject, title)
 
@@ -109,8 +109,8 @@ class _Session:
         self._url = api_url
         self._slot = slot or nullcontext
         self.api = Api(api_url, user_agent, wiki)
-        self._pages = Batches(self._fetch, wiki.batch, wiki.linger_s, wiki.concurrency)
-        self._sites = Batches(self._fetch_site, 1, 0, 1)
+        self._pages = CoalescedRequests(self._fetch, wiki.batch, wiki.linger_s, wiki.concurrency)
+        self._sites = CoalescedRequests(self._fetch_site, 1, 0, 1)
         self._site: Site | None = None
 
     async def find(self, subject: str, title: Title) -> Evidence:
@@ -160,15 +160,15 @@ class _Session:
             return {**await self._fetch(titles[:half]), **await self._fetch(titles[half:])}
         return {title: await self._read(answer, title) for title in titles}
 
-    async def _read(self, answer: Answer, title: str) -> Found | Exception:
+    async def _read(self, answer: TitleResponse, title: str) -> Found | Exception:
         try:
             return answer.find(title, await self._known_site())
         except TransientError as e:
             return e
 
-    async def _ask(self, titles: list[str]) -> Answer:
+    async def _ask(self, titles: list[str]) -> TitleResponse:
         """The whole answer to one batch, over as many requests as the wiki parts it into."""
-        answer = Answer()
+        answer = TitleResponse()
         more = [dict[str, str]()]
         while True:
             async with self._slot():

@@ -35,7 +35,7 @@ class Found:
 
 
 @dataclass
-class Answer:
+class TitleResponse:
     """The parts of one query's answer, put together: MediaWiki gives large pages in several."""
 
     normalized: dict[str, str] = field(default_factory=dict)

@@ -49,27 +49,27 @@ class Title:
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedTitle:
     """Why no article can be had under a subject, in words."""
 
     reason: str
 
 
-def safe_title(subject: str) -> Title | Refused:
+def safe_title(subject: str) -> Title | RefusedTitle:
     """A subject as a title, or why no MediaWiki takes it as it stands. Prefixes are for
     :meth:`Site.leads_out`.
     """
     text = _SPACES.sub(" ", _DIRECTION.sub("", unicodedata.normalize("NFC", subject))).strip()
     if not text:
-        return Refused("it is empty")
+        return RefusedTitle("it is empty")
     for pattern, reason in _REFUSED:
         if pattern.search(text):
-            return Refused(reason)
+            return RefusedTitle(reason)
     size = len(text.encode())
     return (
         Title(text)
         if size <= MAX_TITLE_BYTES
-        else Refused(f"it has {size} bytes; a title has at most {MAX_TITLE_BYTES}")
+        else RefusedTitle(f"it has {size} bytes; a title has at most {MAX_TITLE_BYTES}")
     )
 
 
@@ -102,13 +102,13 @@ class Site:
         prefixes |= {_prefix(n): "another namespace" for number, n in named if n and number not in content}
         return cls(prefixes, content, query["general"]["case"] == "first-letter")
 
-    def leads_out(self, title: Title) -> Refused | None:
+    def leads_out(self, title: Title) -> RefusedTitle | None:
         """Why a title leads out of the encyclopedia's articles, if it does. "2001: A Space Odyssey"
         does not.
         """
         prefix, colon, _ = title.text.partition(":")
         where = self.prefixes.get(_prefix(prefix)) if colon else None
-        return Refused(f"'{prefix}:' leads to {where}") if where else None
+        return RefusedTitle(f"'{prefix}:' leads to {where}") if where else None
 
     def same(self, asked: str, page: str) -> bool:
         """Whether two titles differ in Unicode form, underscores and the case of the first letter

@@ -10,7 +10,7 @@ from collections import deque
 from types import TracebackType
 from typing import Any, Self
 
-from llmpedia.engines.concurrency.limiter import LEASE_S, Grant, Report
+from llmpedia.engines.concurrency.limiter import LEASE_S, ClientReport, Grant
 
 _REPORT_S = 1.0
 # Between reports of a client that has work and may do none of it, and the least between any two.
@@ -20,7 +20,7 @@ _ANSWER_S = 5.0
 _GATHER_S = 0.01
 
 
-class Slot:
+class PermitSlot:
     """One permit to have a request in flight, held by ``async with``."""
 
     def __init__(self, permits: "Permits") -> None:
@@ -65,9 +65,9 @@ class Permits:
         self._paused_until = 0.0
         self._alarm: asyncio.TimerHandle | None = None
 
-    def slot(self) -> Slot:
+    def slot(self) -> PermitSlot:
         """For ``async with``: waits for a permit."""
-        return Slot(self)
+        return PermitSlot(self)
 
     async def acquire(self) -> None:
         """Wait for a permit."""
@@ -211,7 +211,7 @@ class SharedPermits(Permits):
         self._asked_pause = 0.0
         holds = self._may_use()
         pause_s = max(0.0, pause - sent)
-        report = Report(
+        report = ClientReport(
             self._name, holds, self._in_use, len(self._queue), succeeded, limited, pause_s, self._rank
         )
         try:

@@ -29,7 +29,7 @@ _GROWTH = 1.25
 
 
 @dataclass(frozen=True)
-class Report:
+class ClientReport:
     """What a client says of itself. ``holds``: the allotment it lives by; counts are since its last
     report.
 
@@ -83,7 +83,7 @@ class Shares:
         self._succeeded = self._limited = 0
         self._paused_until = -math.inf
 
-    def report(self, report: Report, now: float) -> Grant:
+    def report(self, report: ClientReport, now: float) -> Grant:
         """Take a client's report and answer with its allotment."""
         self._forget_dead(now)
         self._adapt(report, now)
@@ -115,7 +115,7 @@ class Shares:
     def _forget_dead(self, now: float) -> None:
         self._clients = {name: c for name, c in self._clients.items() if now - c.seen < FORGET_S}
 
-    def _adapt(self, report: Report, now: float) -> None:
+    def _adapt(self, report: ClientReport, now: float) -> None:
         """Lower the total by half the share of refusals (all refused: halve it); grow it by one for
         each round of successes.
         """
@@ -182,7 +182,7 @@ class Limiter:
         again = ray.get_runtime_context().was_current_actor_reconstructed
         self._shares = Shares(cap, time.monotonic() + FORGET_S if again else None)
 
-    async def report(self, report: Report) -> Grant:
+    async def report(self, report: ClientReport) -> Grant:
         """See :meth:`Shares.report`."""
         return self._shares.report(report, time.monotonic())
 

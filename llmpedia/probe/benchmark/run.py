@@ -15,7 +15,7 @@ from typing import Any
 
 from llmpedia.engines.preflight import Need, check_model
 from llmpedia.errors import ConfigError, InputError, LlmpediaError
-from llmpedia.execution.job import Job, Progress, Report, open_job, running_totals, unique_completions
+from llmpedia.execution.job import Job, OnProgress, Progress, open_job, running_totals, unique_completions
 from llmpedia.execution.provenance import described, machine_of
 from llmpedia.execution.ray_stream import Row, Work
 from llmpedia.execution.session import Session
@@ -104,7 +104,7 @@ def last_rows(folder: RunFolder, name: str) -> dict[str, Row]:
     return {row["benchmark_id"]: row for row in folder.read(name).to_pylist()}
 
 
-def respond(config: ProbeRunConfig, run_uri: str, names: list[str], progress: Report) -> dict[str, int]:
+def respond(config: ProbeRunConfig, run_uri: str, names: list[str], progress: OnProgress) -> dict[str, int]:
     """Ask the models, one after the other, each by its own engine; how many questions each was
     asked now.
 
@@ -136,7 +136,7 @@ def _respond_one(
     uri: str,
     name: str,
     benchmark: list[Row],
-    progress: Report,
+    progress: OnProgress,
 ) -> int:
     settings = config.of_model(name)
     model = config.models[name]
@@ -162,7 +162,7 @@ def _respond_one(
     return len(items)
 
 
-def _teller(name: str, total: int, progress: Report) -> Callable[[str, int], None]:
+def _teller(name: str, total: int, progress: OnProgress) -> Callable[[str, int], None]:
     return lambda phase, done: progress(Progress(f"{name}, {phase}", done, total))
 
 
@@ -188,7 +188,7 @@ def _question(number: int, row: Row, before: dict[str, Row]) -> Row:
 
 
 def grade_responses(
-    config: ProbeRunConfig, run_uri: str, names: list[str], progress: Report
+    config: ProbeRunConfig, run_uri: str, names: list[str], progress: OnProgress
 ) -> dict[str, int]:
     """Have the judge grade the responses that are there and not graded yet, and once more those
     that it failed on.

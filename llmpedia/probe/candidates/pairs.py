@@ -35,7 +35,7 @@ from llmpedia.probe.candidates.blocking import (
     unshared,
 )
 from llmpedia.probe.candidates.pair_selection import chosen
-from llmpedia.probe.candidates.text_sketches import Floats, Ints, Rows, SealedTexts, Texts, rarest
+from llmpedia.probe.candidates.text_sketches import Floats, Ints, Rows, SealedTexts, TextSketches, rarest
 from llmpedia.probe.documents import Sighting, sentences
 from llmpedia.probe.settings.build import PairsSection
 
@@ -101,7 +101,7 @@ class _Corpus:
     def __init__(self, slots: Slots) -> None:
         self.slots = slots
         self.accounts = Accounts()
-        self.texts = Texts()
+        self.texts = TextSketches()
         self.numbers = array("q")
         self.path = array("q")
         self.fact_document, self.fact_subject, self.fact_slot, self.fact_account = (

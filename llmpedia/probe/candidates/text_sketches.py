@@ -59,7 +59,7 @@ class Rows:
         return self.values[np.repeat(self.starts[owners], counts) + within], place
 
 
-class Texts:
+class TextSketches:
     """Documents by their words, in the order in which they came."""
 
     def __init__(self) -> None:

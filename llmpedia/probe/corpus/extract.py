@@ -24,14 +24,14 @@ _MODULE = "llmpedia.probe.corpus.extract"
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class ExtractedText:
     """A document's text, or why there is none."""
 
     text: str | None = None
     reason: str | None = None
 
 
-def page_text(body: bytes, charset: str | None) -> Text:
+def page_text(body: bytes, charset: str | None) -> ExtractedText:
     """The main content of a page. ``charset``: what its sender says; believed if the bytes bear it
     out.
 
@@ -40,11 +40,13 @@ def page_text(body: bytes, charset: str | None) -> Text:
     from resiliparse.extract.html2text import extract_plain_text
 
     if len(body) > LARGEST:
-        return Text(reason=f"HTML of more than {LARGEST:,} bytes")
+        return ExtractedText(reason=f"HTML of more than {LARGEST:,} bytes")
     source = decode(body, charset)
     if (levels := depth(source)) > DEEPEST:
-        return Text(reason=f"HTML nested {levels:,} levels deep, over {DEEPEST}")
-    return Text(extract_plain_text(source, main_content=True, alt_texts=False, links=False, comments=False))
+        return ExtractedText(reason=f"HTML nested {levels:,} levels deep, over {DEEPEST}")
+    return ExtractedText(
+        extract_plain_text(source, main_content=True, alt_texts=False, links=False, comments=False)
+    )
 
 
 class PageReader:
@@ -56,7 +58,7 @@ class PageReader:
         self._cpu_s = cpu_s
         self._process: subprocess.Popen[bytes] | None = None
 
-    def read(self, body: bytes, charset: str | None) -> Text:
+    def read(self, body: bytes, charset: str | None) -> ExtractedText:
         """As :func:`page_text`; a page that the process dies of says so.
 
         Raises:
@@ -78,7 +80,7 @@ class PageReader:
             output = b""
         if not size or len(output) < size:
             return self._died()
-        return Text(*pickle.loads(output))  # noqa: S301 - from our own process
+        return ExtractedText(*pickle.loads(output))  # noqa: S301 - from our own process
 
     def close(self) -> None:
         """End the process."""
@@ -100,12 +102,12 @@ class PageReader:
             )
         return self._process
 
-    def _died(self) -> Text:
+    def _died(self) -> ExtractedText:
         assert self._process is not None
         code = self._process.wait()
         self.close()
         slow = code == -signal.SIGPROF
-        return Text(
+        return ExtractedText(
             reason=f"HTML that takes more than {self._cpu_s:g} s to read"
             if slow
             else "HTML that the parser dies of"

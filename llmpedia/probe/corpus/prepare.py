@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from llmpedia.probe.corpus.duplicates import Signatures, folded_key
-from llmpedia.probe.corpus.extract import PageReader, Text
+from llmpedia.probe.corpus.extract import ExtractedText, PageReader
 from llmpedia.probe.corpus.quality import Quality
 from llmpedia.probe.documents import DocumentFate, document_id
 from llmpedia.probe.settings.build import CorpusSection
@@ -91,14 +91,22 @@ class Preparer:
             "quality": quality,
         }
 
-    def _text(self, raw: Row) -> Text:
+    def _text(self, raw: Row) -> ExtractedText:
         if raw["error"]:
-            return Text(reason=raw["error"])
-        found = Text(raw["text"]) if raw["page"] is None else self._pages.read(raw["page"], raw["charset"])
+            return ExtractedText(reason=raw["error"])
+        found = (
+            ExtractedText(raw["text"])
+            if raw["page"] is None
+            else self._pages.read(raw["page"], raw["charset"])
+        )
         if found.text is None:
             return found
         text = found.text.replace("\x00", "").strip()
-        return Text(reason="its charset gives half a character") if half_character(text) else Text(text)
+        return (
+            ExtractedText(reason="its charset gives half a character")
+            if half_character(text)
+            else ExtractedText(text)
+        )
 
 
 def batches(rows: Iterable[Row], documents: int = 512, size: int = 4_000_000) -> Iterator[pa.Table]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from llmpedia.engines.preflight import Need
 from llmpedia.probe.pipeline.state import BuildState
-from llmpedia.probe.pipeline.steps import Helpers, Row, Step, Visit
+from llmpedia.probe.pipeline.steps import Row, Step, StepHelpers, StepVisit
 from llmpedia.probe.questions.read_check import Checked, Proof, ReadCheck, ReadVerdict, verdict_row
 from llmpedia.probe.questions.web_check import Group, WebCheck, web_check, web_check_need
 from llmpedia.stages import Reply, ask
@@ -57,7 +57,7 @@ class ReadStep(Step):
     def _stage(self) -> ReadCheck:
         return ReadCheck(self.config)
 
-    async def visit(self, item: Row, helpers: Helpers) -> Visit:
+    async def visit(self, item: Row, helpers: StepHelpers) -> StepVisit:
         """See :class:`Step`."""
         whole: Reply[ReadVerdict] | None = None
         for documents in self._parts(item["documents"]):
@@ -66,7 +66,7 @@ class ReadStep(Step):
             whole = reply if whole is None else _joined(whole, reply)
         assert whole is not None  # a subgraph has documents
         urls = {n: url for n, url, _ in item["documents"]}
-        return Visit({"checks": [verdict_row(item["group_id"], whole, urls)]}, whole.completions)
+        return StepVisit({"checks": [verdict_row(item["group_id"], whole, urls)]}, whole.completions)
 
     def _parts(self, documents: list[list[Any]]) -> Iterator[tuple[tuple[int, str], ...]]:
         part: list[tuple[int, str]] = []
@@ -127,10 +127,10 @@ class WebStep(Step):
     def _stage(self) -> WebCheck:
         return WebCheck(self.config)
 
-    async def visit(self, item: Row, helpers: Helpers) -> Visit:
+    async def visit(self, item: Row, helpers: StepHelpers) -> StepVisit:
         """See :class:`Step`."""
         assert helpers.web is not None  # made for this step
         accounts, urls, texts = (tuple(item[name]) for name in ("accounts", "urls", "texts"))
         group = Group(item["group_id"], item["named_entity"], accounts, urls, texts)
         done = await web_check(group, helpers.web, helpers.model, self._stage, self.config.validation)
-        return Visit({"checks": [done.row]}, done.completions)
+        return StepVisit({"checks": [done.row]}, done.completions)

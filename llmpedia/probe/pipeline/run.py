@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from llmpedia.engines.concurrency.limiter import start_limiter
 from llmpedia.errors import InputError
-from llmpedia.execution.job import Job, Progress, Report, open_job, running_totals, unique_completions
+from llmpedia.execution.job import Job, OnProgress, Progress, open_job, running_totals, unique_completions
 from llmpedia.execution.provenance import described, machine_of
 from llmpedia.execution.ray_stream import Row, Work
 from llmpedia.execution.session import Session
@@ -70,7 +70,7 @@ def describe_build(config: BuildConfig) -> Row:
     return described(config, [], prompts, kind=RunKind.BUILD.value)
 
 
-def build(config: BuildConfig, run_uri: str, progress: Report) -> RunFolder:
+def build(config: BuildConfig, run_uri: str, progress: OnProgress) -> RunFolder:
     """Build as far as it goes without a human; resumes what is already there.
 
     Raises: ConfigError, InputError, EngineError: one line; what was committed stays, and the same
@@ -113,7 +113,7 @@ class _Build:
         job: Job,
         session: Session,
         steps: dict[str, Step],
-        progress: Report,
+        progress: OnProgress,
     ) -> None:
         self._config = config
         self._job = job

@@ -12,7 +12,7 @@ from llmpedia.store.run_folder import RunFolder
 Row = dict[str, Any]
 
 
-class Texts:
+class DocumentTexts:
     """Texts and ids of the kept documents by number. Memory: the texts once, as Arrow holds them."""
 
     def __init__(self, run: RunFolder) -> None:
@@ -77,9 +77,9 @@ class BuildState:
                 yield point, seen.get(number, []), sorted(named.get(number, ()))
 
     @cached_property
-    def texts(self) -> Texts:
+    def texts(self) -> DocumentTexts:
         """Of the documents."""
-        return Texts(self.run)
+        return DocumentTexts(self.run)
 
     @cached_property
     def pairs(self) -> list[Row]:

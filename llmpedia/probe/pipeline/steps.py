@@ -34,7 +34,7 @@ _SHOWN = 3  # documents of an account that a writer of questions is shown at mos
 
 
 @dataclass(frozen=True)
-class Helpers:
+class StepHelpers:
     """Who answers in a worker: the model; searches and pages, of steps that look things up (else
     null).
     """
@@ -44,7 +44,7 @@ class Helpers:
 
 
 @dataclass(frozen=True)
-class Visit:
+class StepVisit:
     """What became of an item: rows by table, and all that was asked for it."""
 
     rows: dict[str, list[Row]]
@@ -71,7 +71,7 @@ class Step(ABC):
         """An item with its texts, as JSON can carry it to a worker."""
 
     @abstractmethod
-    async def visit(self, item: Row, helpers: Helpers) -> Visit:
+    async def visit(self, item: Row, helpers: StepHelpers) -> StepVisit:
         """Take an item through, in a worker."""
 
     @abstractmethod
@@ -83,7 +83,7 @@ class Step(ABC):
         """Characters of documents in one request at most: two of the longest."""
         return 2 * self.config.corpus.most_chars
 
-    def dump(self, item: Row, visit: Visit) -> str:
+    def dump(self, item: Row, visit: StepVisit) -> str:
         """A visit for its way to the driver."""
         rows = [completion_row(item["subject_id"], r, c) for r, c in visit.asked]
         return json.dumps({**visit.rows, "completions": rows})
@@ -120,7 +120,7 @@ class KnowledgeStep(Step):
     def _tagging(self) -> tuple[Tagger, Slots, asyncio.Lock]:
         return make_tagger(self.config.mentions), load_slots(self.config.pairs.slots), asyncio.Lock()
 
-    async def visit(self, item: Row, helpers: Helpers) -> Visit:
+    async def visit(self, item: Row, helpers: StepHelpers) -> StepVisit:
         """See :class:`Step`."""
         text = item["text"]
         cuts = sentences(text)
@@ -139,7 +139,7 @@ class KnowledgeStep(Step):
         tables: dict[str, list[Row]] = {"mentions": [], "sightings": []}
         if point is not None and point.confidence >= self.config.knowledge.least_confidence:
             tables = await self._tagged(item, point, cuts)
-        return Visit({"knowledge_points": [row], **tables}, reply.completions)
+        return StepVisit({"knowledge_points": [row], **tables}, reply.completions)
 
     async def _tagged(
         self, item: Row, point: KnowledgePoint, cuts: list[tuple[int, int]]
@@ -191,7 +191,7 @@ class RelationStep(Step):
     def _words(self) -> Slots:
         return load_slots(self.config.pairs.slots)
 
-    async def visit(self, item: Row, helpers: Helpers) -> Visit:
+    async def visit(self, item: Row, helpers: StepHelpers) -> StepVisit:
         """See :class:`Step`."""
         slot = self._words.words(item["slot"]) if item["slot"] else None
         reply = await ask(
@@ -207,7 +207,7 @@ class RelationStep(Step):
                     (getattr(reply.value, f"{what}_{side}") or None) if reply.value else None
                 )
         row = {"pair_id": item["subject_id"], **fields, "error": reply.error, "completion": reply.key}
-        return Visit({"relations": [row]}, reply.completions)
+        return StepVisit({"relations": [row]}, reply.completions)
 
 
 class QuestionStep(Step):
@@ -262,7 +262,7 @@ class QuestionStep(Step):
     def _words(self) -> Slots:
         return load_slots(self.config.pairs.slots)
 
-    async def visit(self, item: Row, helpers: Helpers) -> Visit:
+    async def visit(self, item: Row, helpers: StepHelpers) -> StepVisit:
         """See :class:`Step`."""
         accounts = tuple(
             (value, tuple((n, text) for n, _, text in documents)) for value, documents in item["accounts"]
@@ -289,7 +289,7 @@ class QuestionStep(Step):
             "path": item["path"],
             "completion": reply.key,
         }
-        return Visit({"questions": [row]}, reply.completions)
+        return StepVisit({"questions": [row]}, reply.completions)
 
 
 def shown_documents(accounts: list[list[int]], length: Callable[[int], int], budget: int) -> list[list[int]]:

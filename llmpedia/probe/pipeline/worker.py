@@ -15,7 +15,7 @@ from llmpedia.execution.clients import client_name, heed_pauses, make_engine, ma
 from llmpedia.execution.ray_stream import Row
 from llmpedia.execution.worker import Worker, writer_id
 from llmpedia.probe.pipeline.step_registry import STEPS
-from llmpedia.probe.pipeline.steps import Helpers
+from llmpedia.probe.pipeline.steps import StepHelpers
 from llmpedia.probe.questions.web_tools import WebTools, page_engine, search_engine
 from llmpedia.probe.settings.build import BuildConfig
 from llmpedia.store.files import Folder
@@ -42,7 +42,7 @@ class BuildWorker(Worker):
 
 def make_helpers(
     config: BuildConfig, run_uri: str, wave: int, writer: str, limiters: dict[str, Any]
-) -> Helpers:
+) -> StepHelpers:
     """Durable clients for one wave in one process; they share one journal writer.
 
     ``limiters``: handles under ``model`` and, for a step that looks things up, ``web``.
@@ -56,8 +56,8 @@ def make_helpers(
     heed_pauses(engine, permits)
     model = Client(engine, journaled, commit, config.retries, permits)
     if "web" not in limiters:
-        return Helpers(model)
+        return StepHelpers(model)
     shared = SharedPermits(limiters["web"], name, wave)
     engines = search_engine(config.web, config.cache), page_engine(config.web, config.cache)
     search, page = (Client(e, journaled, commit, config.retries, shared) for e in engines)
-    return Helpers(model, WebTools.of(config.web, search, page))
+    return StepHelpers(model, WebTools.of(config.web, search, page))

@@ -22,7 +22,7 @@ FactKey = tuple[str, str]
 
 
 @dataclass
-class Fact:
+class FactGraph:
     """What was found on one attribute of one subject. ``seeds``: (pair_id, a, b) of its conflicts,
     in order.
     """
@@ -113,19 +113,19 @@ def fact_key(pair: Row, relation: Row) -> FactKey:
     return pair["subject"], pair["slot"] or canonical_key(relation["attribute"] or "")
 
 
-def facts_of(pairs: Iterable[Row], relations: Iterable[Row]) -> list[Fact]:
+def facts_of(pairs: Iterable[Row], relations: Iterable[Row]) -> list[FactGraph]:
     """All facts with an edge, in order of their first one. Rows of the two tables, both in order of
     ``pair_id``.
     """
-    facts: dict[FactKey, Fact] = {}
+    facts: dict[FactKey, FactGraph] = {}
     for pair, relation in zip(pairs, relations, strict=True):
         if relation["relation"] in ("support", "conflict"):
             key = fact_key(pair, relation)
-            facts.setdefault(key, Fact(key)).add(pair, relation)
+            facts.setdefault(key, FactGraph(key)).add(pair, relation)
     return list(facts.values())
 
 
-def subgraphs(facts: Iterable[Fact], settings: SubgraphsSection) -> list[Row]:
+def subgraphs(facts: Iterable[FactGraph], settings: SubgraphsSection) -> list[Row]:
     """Rows of the table ``subgraphs``, one a conflict: those with the better supported weakest
     account first, then duplicates.
     """

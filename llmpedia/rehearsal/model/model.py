@@ -54,7 +54,7 @@ _OPTION = re.compile(r"([A-Z]\d*): (.*)")
 
 
 @dataclass(frozen=True)
-class Asked:
+class ChatQuestion:
     """A question, taken apart. ``stage``: a name of ``stage_list``, or ``other``. ``thinks``: an
     answer comes after a thought.
     """
@@ -67,7 +67,7 @@ class Asked:
     thinks: bool = False
 
 
-def asked(body: dict[str, Any]) -> Asked:
+def asked(body: dict[str, Any]) -> ChatQuestion:
     """What a chat request asks."""
     messages = [
         m for m in body.get("messages") or [] if isinstance(m, dict) and isinstance(m.get("content"), str)
@@ -82,8 +82,8 @@ def asked(body: dict[str, Any]) -> Asked:
             continue
         named = form.get("name")
         stage = named if named in names_of(all_stages()) else _stage_by_words(system, user)
-        return Asked(stage, system, user, form.get("schema") or {}, model, thinks)
-    return Asked("other", system, "", {}, model, thinks)
+        return ChatQuestion(stage, system, user, form.get("schema") or {}, model, thinks)
+    return ChatQuestion("other", system, "", {}, model, thinks)
 
 
 def _thinks(body: dict[str, Any], model: str) -> bool:
@@ -114,7 +114,7 @@ def _stage_by_words(system: str, user: str) -> str:
     return "self_grounding" if "salient_facts" in system else "outline"
 
 
-class Model:
+class WorldModel:
     """Answers chat requests about one world."""
 
     def __init__(self, world: World) -> None:
@@ -136,7 +136,7 @@ class Model:
         """(text, finish_reason) of the answer to the body of a chat request."""
         return self.answer_to(asked(body)), "stop"
 
-    def answer_to(self, q: Asked) -> str:
+    def answer_to(self, q: ChatQuestion) -> str:
         """The text of the answer; "Yes" to what no stage asks."""
         if q.stage == "arbitration" and q.user.startswith("Candidate: "):
             return self._arbitrate(q.user, self._minds.of(q.model))
@@ -147,14 +147,14 @@ class Model:
         subject = _SUBJECT.search(q.user)
         return "Yes" if subject is None else self._on(subject.group(1), q)
 
-    def _of_a_probe(self, q: Asked) -> str:
+    def _of_a_probe(self, q: ChatQuestion) -> str:
         if q.stage == "grade":
             return self._judge.grade(q.user)
         if q.stage == "closed_book":
             return recall.answer(self.world, q.model, q.user, q.thinks)
         return self._probe.answer(q.stage, q.user, q.schema)
 
-    def _on(self, name: str, q: Asked) -> str:
+    def _on(self, name: str, q: ChatQuestion) -> str:
         """The answer to a question on a subject of the encyclopedia."""
         if q.stage == "ner" and "Candidates:\n" in q.user:
             return self._ner(name, q)
@@ -166,7 +166,7 @@ class Model:
         }
         return answers[q.stage]() if q.stage in answers else self._article(name, q)
 
-    def _article(self, subject: str, q: Asked) -> str:
+    def _article(self, subject: str, q: ChatQuestion) -> str:
         mind = self._minds.of(q.model)
         headings = _headings(q.user)
         calibrated = "(0.97)" in q.system or "(score)" in q.system
@@ -177,7 +177,7 @@ class Model:
         stance = stance_of(self.world.settings, q.system)
         return text if stance is None else framed(self.world.settings, text, stance, q.model, subject)
 
-    def _outline(self, subject: str, q: Asked) -> str:
+    def _outline(self, subject: str, q: ChatQuestion) -> str:
         bounds = q.schema.get("properties", {}).get("sections", {})
         words = _BETWEEN.search(q.system)
         least = bounds.get("minItems") or (int(words.group(1)) if words else 4)
@@ -194,7 +194,7 @@ class Model:
             sections = turned(self.world.settings, sections, stance, q.model, subject)
         return json.dumps({"sections": sections}, ensure_ascii=False)
 
-    def _ner(self, subject: str, q: Asked) -> str:
+    def _ner(self, subject: str, q: ChatQuestion) -> str:
         phrases = q.user.split("Candidates:\n", 1)[1].split("\n")
         calibrated = '"confidence"' in q.system
         decisions = {p: self._decision(subject, p, calibrated) for p in phrases}
@@ -265,7 +265,7 @@ class Model:
         return next(begun, None) or next(known, None) or rest[: cuts[0] if cuts else len(rest)]
 
 
-def _most_claims(q: Asked) -> int:
+def _most_claims(q: ChatQuestion) -> int:
     """How many claims are asked for; the paper's 10 where the prompt does not say."""
     words = _MOST_CLAIMS.search(q.user) or _MOST_CLAIMS.search(q.system)
     return int(words.group(1)) if words else 10

@@ -15,7 +15,7 @@ from llmpedia.rehearsal.model.judge import between, numbered
 from llmpedia.rehearsal.model.web_agent import next_action, statements_for
 from llmpedia.rehearsal.planted.document_reader import About, Read, Stated, compatible, plainness, read
 from llmpedia.rehearsal.planted.kinds import ATTRIBUTES, kinds
-from llmpedia.rehearsal.planted.questions import Question, clue_question, named_question, understood
+from llmpedia.rehearsal.planted.questions import PlantedQuestion, clue_question, named_question, understood
 from llmpedia.rehearsal.world.names import fold
 from llmpedia.rehearsal.world.seeded_random import share
 from llmpedia.rehearsal.world.world import World
@@ -269,12 +269,12 @@ def _check(user: str) -> dict[str, Any]:
     }
 
 
-def _fits(about: About, named: Question, clue: Question) -> bool:
+def _fits(about: About, named: PlantedQuestion, clue: PlantedQuestion) -> bool:
     described = (about.noun, about.region) == (named.noun, named.region) and about.mark == clue.mark
     return described and fold(about.name) == fold(named.name or "")
 
 
-def _proof(account: str, question: Question | None, documents: list[_Shown]) -> dict[str, Any]:
+def _proof(account: str, question: PlantedQuestion | None, documents: list[_Shown]) -> dict[str, Any]:
     for document in documents if question else ():
         for stated in statements_for(question, document.read):
             if compatible(stated.slot.value, account, stated.value):

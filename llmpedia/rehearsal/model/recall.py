@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from llmpedia.rehearsal.planted.disagreements import PlantedFact, one, planted
-from llmpedia.rehearsal.planted.questions import Question, understood
+from llmpedia.rehearsal.planted.questions import PlantedQuestion, understood
 from llmpedia.rehearsal.world.names import fold
 from llmpedia.rehearsal.world.seeded_random import dice, share
 from llmpedia.rehearsal.world.world import World
@@ -45,7 +45,7 @@ class Recalled:
     invented: str | None = None
 
 
-def fact_of(world: World, question: Question) -> PlantedFact | None:
+def fact_of(world: World, question: PlantedQuestion) -> PlantedFact | None:
     """The fact that a question asks for."""
     for fact in planted(world):
         subject = fact.subject

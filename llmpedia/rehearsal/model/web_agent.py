@@ -10,7 +10,7 @@ from typing import Any
 
 from llmpedia.rehearsal.model.judge import between, numbered
 from llmpedia.rehearsal.planted.document_reader import Read, Stated, compatible, read
-from llmpedia.rehearsal.planted.questions import Question, understood
+from llmpedia.rehearsal.planted.questions import PlantedQuestion, understood
 from llmpedia.rehearsal.world.names import fold
 
 _LEFT = re.compile(r"^Searches left: (\d+)\. Pages left: (\d+)\. Steps left: (\d+)\.", re.M)
@@ -23,7 +23,7 @@ _REFUSED = re.compile(r"^refused: fetch (\S+): ", re.M)
 Quote = tuple[str, str]  # address, sentence
 
 
-def statements_for(question: Question | None, document: Read | None) -> list[Stated]:
+def statements_for(question: PlantedQuestion | None, document: Read | None) -> list[Stated]:
     """What a text states of the very thing that a question asks for."""
     if question is None or document is None:
         return []
@@ -61,7 +61,7 @@ def _left(user: str) -> tuple[int, int]:
     return (int(match.group(1)), int(match.group(2))) if match else (0, 0)
 
 
-def _queries(question: Question | None, asked: str) -> list[str]:
+def _queries(question: PlantedQuestion | None, asked: str) -> list[str]:
     """What to search for, in this order, while there are no results."""
     if question is None or question.name is None:
         return [asked[:150]]
@@ -73,7 +73,7 @@ def _results(log: str) -> list[tuple[str, str, str]]:
     return list({m.group(1): (m.group(1), m.group(2), m.group(3)) for m in _RESULT.finditer(log)}.values())
 
 
-def _worth_reading(question: Question | None, log: str) -> list[str]:
+def _worth_reading(question: PlantedQuestion | None, log: str) -> list[str]:
     """Addresses not read yet; those under another title or whose snippet introduces somebody else
     are left out.
     """
@@ -91,7 +91,7 @@ def _worth_reading(question: Question | None, log: str) -> list[str]:
     ]
 
 
-def _quotes(question: Question | None, accounts: list[tuple[int, str]], log: str) -> dict[int, Quote]:
+def _quotes(question: PlantedQuestion | None, accounts: list[tuple[int, str]], log: str) -> dict[int, Quote]:
     """Number of an account -> the first page and sentence that state it."""
     quotes: dict[int, Quote] = {}
     for page in _PAGE.finditer(log):

@@ -17,14 +17,14 @@ from typing import Literal
 from llmpedia.rehearsal.planted import words
 from llmpedia.rehearsal.planted.disagreements import (
     PlantedFact,
-    Subject,
+    PlantedSubject,
     Subjects,
     new_value,
     one,
     planted,
     some,
 )
-from llmpedia.rehearsal.planted.kinds import Slot
+from llmpedia.rehearsal.planted.kinds import PlantedAttribute
 from llmpedia.rehearsal.world.seeded_random import dice, share
 from llmpedia.rehearsal.world.world import World
 
@@ -103,7 +103,7 @@ def write_corpus(world: World, folder: Path) -> Path:
     return path
 
 
-def _told(fact: PlantedFact, seed: int) -> Iterator[tuple[Role, int | None, Subject, str]]:
+def _told(fact: PlantedFact, seed: int) -> Iterator[tuple[Role, int | None, PlantedSubject, str]]:
     """Role, account, subject and the telling sentence of each document on a fact."""
     rng = dice(seed, "told", fact.number)
     role: Role = "account" if fact.disputed else "agreeing"
@@ -122,25 +122,25 @@ def _told(fact: PlantedFact, seed: int) -> Iterator[tuple[Role, int | None, Subj
         yield "trap", None, fact.trap, statement(slot, fact.trap.name, fact.strange[1], context, rng)
 
 
-def statement(slot: Slot, name: str, value: str, context: str | None, rng: random.Random) -> str:
+def statement(slot: PlantedAttribute, name: str, value: str, context: str | None, rng: random.Random) -> str:
     """A sentence that states a value."""
     opener = one(words.OPENERS, rng).format(q=one(words.SOURCES, rng))
     shown = value if slot.value != "date" else f"on {value}" if " " in value else f"in {value}"
     return f"{opener}{one(slot.cores, rng).format(s=name, v=shown, c=context)}{one(words.TAILS, rng)}."
 
 
-def introduction(subject: Subject, rng: random.Random) -> str:
+def introduction(subject: PlantedSubject, rng: random.Random) -> str:
     """The sentence that a text on a subject begins with: its name, what it is and where it belongs."""
     noun = f"an {subject.noun}" if subject.noun[0] in "aeiou" else f"a {subject.noun}"
     return one(words.LEADS, rng).format(s=subject.name, n=noun, p=subject.kind.preposition, r=subject.region)
 
 
-def remark(subject: Subject, rng: random.Random) -> str:
+def remark(subject: PlantedSubject, rng: random.Random) -> str:
     """The sentence on what a subject is known for."""
     return one(words.MARKS, rng).format(s=subject.name, m=subject.mark)
 
 
-def _text(subject: Subject, sentence: str | None, rng: random.Random) -> str:
+def _text(subject: PlantedSubject, sentence: str | None, rng: random.Random) -> str:
     count = _FEWEST + int(rng.random() * (_MOST - _FEWEST + 1))
     fillers = [
         _filler(template, subject, rng) for template in some(words.FILLERS, count + (sentence is None), rng)
@@ -149,7 +149,7 @@ def _text(subject: Subject, sentence: str | None, rng: random.Random) -> str:
     return " ".join([introduction(subject, rng), *some(body, len(body), rng)])
 
 
-def page_text(subject: Subject, sentence: str, rng: random.Random) -> str:
+def page_text(subject: PlantedSubject, sentence: str, rng: random.Random) -> str:
     """The text of a web page that states something, as paragraphs."""
     fillers = [_filler(template, subject, rng) for template in some(words.FILLERS, _FEWEST, rng)]
     return "\n\n".join(
@@ -161,7 +161,7 @@ def page_text(subject: Subject, sentence: str, rng: random.Random) -> str:
     )
 
 
-def _filler(template: str, subject: Subject, rng: random.Random) -> str:
+def _filler(template: str, subject: PlantedSubject, rng: random.Random) -> str:
     drawn = {key: one(options, rng) for key, options in words.FILLER_WORDS.items()}
     return template.format(n=subject.noun, o=f"{one(words.GIVEN, rng)} {one(words.FAMILY, rng)}", **drawn)
 
@@ -187,6 +187,6 @@ def _copy(original: PlantedDocument, seed: int, number: int) -> PlantedDocument:
     return replace(original, url=url, text=f"{original.text} {closing}", copy_of=original.url)
 
 
-def _url(subject: Subject, number: int) -> str:
+def _url(subject: PlantedSubject, number: int) -> str:
     slug = "".join(c if c.isalnum() else "-" for c in subject.name.lower())
     return f"https://site{number}.example/notes/{slug}.html"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
 
-from llmpedia.rehearsal.planted.kinds import Kind, Slot, kinds
+from llmpedia.rehearsal.planted.kinds import Kind, PlantedAttribute, kinds
 from llmpedia.rehearsal.planted.words import (
     COUNTRY,
     FAMILY,
@@ -36,7 +36,7 @@ _SQUARE_KM = 2.589988
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class PlantedSubject:
     """Who or what a fact is about. ``mark``: what it is known for; with noun and region it tells a
     subject from all others.
     """
@@ -78,13 +78,13 @@ class PlantedFact:
     """
 
     number: int
-    subject: Subject
-    slot: Slot
+    subject: PlantedSubject
+    slot: PlantedAttribute
     context: str | None
     accounts: tuple[Account, ...]
     compatible: int | None
     elsewhere: str | None
-    trap: Subject | None
+    trap: PlantedSubject | None
     strange: tuple[str, ...]
 
     @property
@@ -111,7 +111,9 @@ def planted(world: World) -> tuple[PlantedFact, ...]:
     return tuple(facts)
 
 
-def _what(makers: "Subjects", facts: list[PlantedFact], rng: random.Random) -> tuple[Subject, Slot]:
+def _what(
+    makers: "Subjects", facts: list[PlantedFact], rng: random.Random
+) -> tuple[PlantedSubject, PlantedAttribute]:
     """A subject, new or that of another fact, and an attribute of it that no fact is about."""
     if facts and rng.random() < _SHARED:
         subject = one(facts, rng).subject
@@ -124,7 +126,12 @@ def _what(makers: "Subjects", facts: list[PlantedFact], rng: random.Random) -> t
 
 
 def _fact(
-    number: int, subject: Subject, slot: Slot, makers: "Subjects", world: World, rng: random.Random
+    number: int,
+    subject: PlantedSubject,
+    slot: PlantedAttribute,
+    makers: "Subjects",
+    world: World,
+    rng: random.Random,
 ) -> PlantedFact:
     settings = world.settings.disagreements
     wanted = (
@@ -159,7 +166,7 @@ class Subjects:
         self._names = {fold(s.name) for s in there}
         self._descriptions = {(s.noun, s.region, s.mark) for s in there}
 
-    def new(self, rng: random.Random) -> Subject:
+    def new(self, rng: random.Random) -> PlantedSubject:
         """A subject of a new name."""
         kind = one(self._kinds, rng)
         for tries in range(1 << 16):
@@ -171,7 +178,7 @@ class Subjects:
         self._names.add(fold(name))
         return self._described(name, kind, tuple(kind.nouns), REGIONS, rng)
 
-    def namesake(self, subject: Subject, rng: random.Random) -> Subject:
+    def namesake(self, subject: PlantedSubject, rng: random.Random) -> PlantedSubject:
         """Another subject of the same kind and name, that name as such or with what tells it apart."""
         regions = tuple(r for r in REGIONS if r != subject.region)
         nouns = tuple(n for n in subject.kind.nouns if n != subject.noun)
@@ -183,20 +190,20 @@ class Subjects:
             if subject.kind.name == "person"
             else f"{other.name}, {other.region}"
         )
-        return Subject(accounts, other.kind, other.noun, other.region, other.mark)
+        return PlantedSubject(accounts, other.kind, other.noun, other.region, other.mark)
 
     def _described(
         self, name: str, kind: Kind, nouns: Sequence[str], regions: Sequence[str], rng: random.Random
-    ) -> Subject:
+    ) -> PlantedSubject:
         while True:
             mark = f"a {one(MARK_WORDS, rng)} {one(MARK_THINGS, rng)}"
             description = (one(nouns, rng), one(regions, rng), mark)
             if description not in self._descriptions:
                 self._descriptions.add(description)
-                return Subject(name, kind, *description)
+                return PlantedSubject(name, kind, *description)
 
 
-def _values(slot: Slot, subject: Subject, rng: random.Random) -> Iterator[tuple[str, str]]:
+def _values(slot: PlantedAttribute, subject: PlantedSubject, rng: random.Random) -> Iterator[tuple[str, str]]:
     """Values that cannot be the same, each with its other form: one for every account and for what
     no account gives.
     """
@@ -217,7 +224,7 @@ def _values(slot: Slot, subject: Subject, rng: random.Random) -> Iterator[tuple[
         yield _SHOWN[slot.value](number, rng)
 
 
-def new_value(slot: Slot, subject: Subject, rng: random.Random) -> str:
+def new_value(slot: PlantedAttribute, subject: PlantedSubject, rng: random.Random) -> str:
     """A value of an attribute."""
     return next(_values(slot, subject, rng))[0]
 

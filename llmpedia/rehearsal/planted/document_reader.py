@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from llmpedia.rehearsal.planted import words
-from llmpedia.rehearsal.planted.kinds import Slot, ValueKind, kinds
+from llmpedia.rehearsal.planted.kinds import PlantedAttribute, ValueKind, kinds
 from llmpedia.rehearsal.world.names import fold
 
 _MONTH = "|".join(words.MONTHS)
@@ -56,7 +56,7 @@ class Stated:
     is only one.
     """
 
-    slot: Slot
+    slot: PlantedAttribute
     value: str
     context: str | None
     sentence: str
@@ -140,7 +140,7 @@ def _amount(value: str) -> float | None:
 
 
 @lru_cache(maxsize=64)
-def slots_of(noun: str) -> tuple[Slot, ...]:
+def slots_of(noun: str) -> tuple[PlantedAttribute, ...]:
     """The attributes of what is called so."""
     return next((kind.slots for kind in kinds() if noun in kind.nouns), ())
 
@@ -165,7 +165,7 @@ def _marks(name: str) -> tuple[re.Pattern[str], ...]:
 
 
 @lru_cache(maxsize=1024)
-def _statements(name: str, noun: str) -> tuple[tuple[Slot, re.Pattern[str]], ...]:
+def _statements(name: str, noun: str) -> tuple[tuple[PlantedAttribute, re.Pattern[str]], ...]:
     out = []
     for slot in slots_of(noun):
         context = "|".join(map(re.escape, slot.contexts))

@@ -13,7 +13,7 @@ ValueKind = Literal["date", "length", "surface", "count", "person", "town"]
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class PlantedAttribute:
     """An attribute of a kind of subject.
 
     ``cores``: parts of sentences that state it. ``contexts``: times, editions or parts that it may
@@ -42,7 +42,7 @@ class Kind:
     name: str
     forms: tuple[str, ...]
     nouns: dict[str, str]
-    slots: tuple[Slot, ...]
+    slots: tuple[PlantedAttribute, ...]
     preposition: str = "in"
 
 
@@ -65,8 +65,8 @@ _PROFESSIONS = {
 }
 
 
-def _founding(low: int, high: int) -> Slot:
-    return Slot(
+def _founding(low: int, high: int) -> PlantedAttribute:
+    return PlantedAttribute(
         "founding_date",
         "date",
         (
@@ -80,7 +80,7 @@ def _founding(low: int, high: int) -> Slot:
     )
 
 
-_FOUNDER = Slot(
+_FOUNDER = PlantedAttribute(
     "creator",
     "person",
     ("{s} was founded by {v}", "the founder of {s} was {v}", "it was {v} who founded {s}"),
@@ -110,7 +110,7 @@ def _person() -> Kind:
         ("{g} {f}",),
         _PROFESSIONS,
         (
-            Slot(
+            PlantedAttribute(
                 "birth_date",
                 "date",
                 (
@@ -122,7 +122,7 @@ def _person() -> Kind:
                 low=1700,
                 high=1900,
             ),
-            Slot(
+            PlantedAttribute(
                 "death_date",
                 "date",
                 (
@@ -134,7 +134,7 @@ def _person() -> Kind:
                 low=1760,
                 high=1960,
             ),
-            Slot(
+            PlantedAttribute(
                 "birth_place",
                 "town",
                 (
@@ -163,7 +163,7 @@ def _town() -> Kind:
             ),
         },
         (
-            Slot(
+            PlantedAttribute(
                 "population",
                 "count",
                 (
@@ -177,7 +177,7 @@ def _town() -> Kind:
                 high=90_000,
             ),
             _founding(1100, 1700),
-            Slot(
+            PlantedAttribute(
                 "area",
                 "surface",
                 (
@@ -202,7 +202,7 @@ def _mountain() -> Kind:
             "volcano": "Science > Geophysics > Solid Earth Geophysics",
         },
         (
-            Slot(
+            PlantedAttribute(
                 "height_length_depth",
                 "length",
                 (
@@ -227,7 +227,7 @@ def _lake() -> Kind:
             "reservoir": "Engineering > Hydraulic Engineering > Hydraulics and Hydrology",
         },
         (
-            Slot(
+            PlantedAttribute(
                 "height_length_depth",
                 "length",
                 (
@@ -239,7 +239,7 @@ def _lake() -> Kind:
                 low=40,
                 high=400,
             ),
-            Slot(
+            PlantedAttribute(
                 "area",
                 "surface",
                 (
@@ -271,7 +271,7 @@ def _company() -> Kind:
         (
             _founding(1780, 1930),
             _FOUNDER,
-            Slot(
+            PlantedAttribute(
                 "location",
                 "town",
                 (
@@ -310,7 +310,7 @@ def _society() -> Kind:
             "choral society": f"{_MUSIC} > Musical Forms and Analysis",
         },
         (
-            Slot(
+            PlantedAttribute(
                 "members",
                 "count",
                 (
@@ -337,7 +337,7 @@ def _bridge() -> Kind:
             "railway viaduct": "Engineering > Transportation Engineering > Road and Railway Engineering",
         },
         (
-            Slot(
+            PlantedAttribute(
                 "creation_date",
                 "date",
                 (
@@ -349,7 +349,7 @@ def _bridge() -> Kind:
                 low=1730,
                 high=1950,
             ),
-            Slot(
+            PlantedAttribute(
                 "height_length_depth",
                 "length",
                 (
@@ -362,7 +362,7 @@ def _bridge() -> Kind:
                 low=60,
                 high=900,
             ),
-            Slot(
+            PlantedAttribute(
                 "creator",
                 "person",
                 ("{s} was designed by {v}", "the designer of {s} was {v}", "it was {v} who designed {s}"),
@@ -382,7 +382,7 @@ def _theatre() -> Kind:
             "concert hall": f"{_MUSIC} > Music History, Education, and Technology",
         },
         (
-            Slot(
+            PlantedAttribute(
                 "capacity",
                 "count",
                 (
@@ -395,7 +395,7 @@ def _theatre() -> Kind:
                 low=110,
                 high=3500,
             ),
-            Slot(
+            PlantedAttribute(
                 "creation_date",
                 "date",
                 (
@@ -422,7 +422,7 @@ def _novel() -> Kind:
             "literary magazine": "Literature and Arts > Language and Literature > Literary Theory",
         },
         (
-            Slot(
+            PlantedAttribute(
                 "publication_date",
                 "date",
                 (
@@ -435,7 +435,7 @@ def _novel() -> Kind:
                 low=1750,
                 high=1940,
             ),
-            Slot(
+            PlantedAttribute(
                 "creator",
                 "person",
                 ("{s} was founded by {v}", "the founder of {s} was {v}", "it was {v} who founded {s}"),

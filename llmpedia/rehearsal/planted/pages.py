@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from llmpedia.rehearsal.planted.corpus import page_text, statement
-from llmpedia.rehearsal.planted.disagreements import PlantedFact, Subject, planted
+from llmpedia.rehearsal.planted.disagreements import PlantedFact, PlantedSubject, planted
 from llmpedia.rehearsal.world.names import fold
 from llmpedia.rehearsal.world.seeded_random import dice, share
 from llmpedia.rehearsal.world.world import World
@@ -42,7 +42,7 @@ def planted_pages(world: World) -> dict[str, tuple[PlantedPage, ...]]:
     }
 
 
-def _told(fact: PlantedFact, seed: int) -> Iterator[tuple[Subject, str]]:
+def _told(fact: PlantedFact, seed: int) -> Iterator[tuple[PlantedSubject, str]]:
     """Subject and telling sentence of each page on a fact."""
     rng = dice(seed, "page told", fact.number)
     for place, account in enumerate(fact.accounts):

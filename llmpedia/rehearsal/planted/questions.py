@@ -6,16 +6,16 @@ from functools import lru_cache
 
 from llmpedia.rehearsal.planted import words
 from llmpedia.rehearsal.planted.document_reader import About
-from llmpedia.rehearsal.planted.kinds import Kind, Slot, kinds
+from llmpedia.rehearsal.planted.kinds import Kind, PlantedAttribute, kinds
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PlantedQuestion:
     """A question understood. ``name``: of its subject, ``mark``: what that is known for; one of
     them is None.
     """
 
-    slot: Slot
+    slot: PlantedAttribute
     noun: str
     region: str
     context: str | None
@@ -27,19 +27,19 @@ class Question:
         """named_entity or clue_based."""
         return "clue_based" if self.name is None else "named_entity"
 
-    def same_fact(self, other: "Question") -> bool:
+    def same_fact(self, other: "PlantedQuestion") -> bool:
         """Whether both ask for one attribute of what fits both descriptions."""
         mine, others = ((q.slot.name, q.noun, q.region, q.context) for q in (self, other))
         return mine == others
 
 
-def named_question(about: About, slot: Slot, context: str | None) -> str:
+def named_question(about: About, slot: PlantedAttribute, context: str | None) -> str:
     """The question that names its subject and says what it is, so that namesakes are told apart."""
     who = f"{about.name}, the {about.noun} {_kind(about.noun).preposition} {about.region},"
     return slot.question.format(s=who, c=context).replace(",?", "?")
 
 
-def clue_question(about: About, slot: Slot, context: str | None) -> str:
+def clue_question(about: About, slot: PlantedAttribute, context: str | None) -> str:
     """The question that describes its subject by what it is, where it belongs and what it is known
     for.
     """
@@ -48,7 +48,7 @@ def clue_question(about: About, slot: Slot, context: str | None) -> str:
 
 
 @lru_cache(maxsize=4096)
-def understood(text: str) -> Question | None:
+def understood(text: str) -> PlantedQuestion | None:
     """What a question asks; None for one that is worded in another way."""
     text = " ".join(text.split())
     for pattern, slots in _patterns():
@@ -59,7 +59,7 @@ def understood(text: str) -> Question | None:
             slot = next((s for s in slots if s in _kind(noun).slots), None)
             if slot is not None:
                 context = match.groupdict().get("c")
-                return Question(
+                return PlantedQuestion(
                     slot, noun, subject["r"] or subject["r2"], context, subject["name"], subject["mark"]
                 )
     return None
@@ -79,9 +79,9 @@ def _who() -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=1)
-def _patterns() -> tuple[tuple[re.Pattern[str], tuple[Slot, ...]], ...]:
+def _patterns() -> tuple[tuple[re.Pattern[str], tuple[PlantedAttribute, ...]], ...]:
     """Expression -> the attributes that are asked for in these words."""
-    by_words: dict[tuple[str, tuple[str, ...]], list[Slot]] = {}
+    by_words: dict[tuple[str, tuple[str, ...]], list[PlantedAttribute]] = {}
     for kind in kinds():
         for slot in kind.slots:
             by_words.setdefault((slot.question, slot.contexts), []).append(slot)

@@ -24,7 +24,7 @@ _CHARS_PER_TOKEN = 4
 
 
 @dataclass(frozen=True)
-class Plan:
+class BatchPlan:
     """What becomes of one batch. Shares are of its lines, counted from the last.
 
     ``expire``, ``cancel``: not run when the batch ends expired or cancelled. ``lose``: in neither
@@ -54,13 +54,13 @@ class Delays:
 @dataclass
 class _Batch:
     shown: dict[str, Any]
-    plan: Plan
+    plan: BatchPlan
     lines: list[dict[str, Any]] = field(default_factory=list)
     tokens: int = 0
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-class Batches:
+class BatchService:
     """The service. ``submitted`` counts every custom_id that was accepted for work, ``answered``
     every one that was run.
     """
@@ -70,7 +70,7 @@ class Batches:
         answer: Callable[[dict[str, Any]], Answer | Awaitable[Answer]],
         *,
         delays: Delays | None = None,
-        plan: Callable[[int], Plan] = lambda number: Plan(),
+        plan: Callable[[int], BatchPlan] = lambda number: BatchPlan(),
         most_lines: int = 50_000,
         most_bytes: int = 200_000_000,
         most_enqueued_tokens: int | None = None,

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from llmpedia.rehearsal.world.seeded_random import number
-from llmpedia.rehearsal.world.sources import Page, normal_title, page, page_title, search
+from llmpedia.rehearsal.world.sources import WikiPage, normal_title, page, page_title, search
 from llmpedia.rehearsal.world.world import World
 
 Params = Mapping[str, str]
@@ -45,7 +45,7 @@ _NAMESPACES = {
 _INTERWIKI = {"wikt": "https://en.wiktionary.org/wiki/$1", "commons": "https://commons.wikimedia.org/wiki/$1"}
 
 
-class MediaWiki:
+class WorldMediaWiki:
     """The API of one world's encyclopedia."""
 
     def __init__(self, world: World) -> None:
@@ -101,7 +101,7 @@ class MediaWiki:
         query = {"normalized": normalized, "redirects": list({r["from"]: r for r in redirects}.values())}
         return {**{k: v for k, v in query.items() if v}, "pages": list(pages.values())}
 
-    def _shown(self, wiki_page: Page | None, normal: str, params: Params) -> tuple[str, Json]:
+    def _shown(self, wiki_page: WikiPage | None, normal: str, params: Params) -> tuple[str, Json]:
         """(title, page) as it is shown."""
         if wiki_page is None:
             return normal, {"ns": 0, "title": normal, "missing": True}

@@ -20,8 +20,8 @@ from typing import Any
 from aiohttp import web
 
 from llmpedia.errors import InputError
-from llmpedia.rehearsal.model.model import Model, asked
-from llmpedia.rehearsal.server.batch_service import Batches
+from llmpedia.rehearsal.model.model import WorldModel, asked
+from llmpedia.rehearsal.server.batch_service import BatchService
 from llmpedia.rehearsal.server.embeddings import vector_texts, vectors
 from llmpedia.rehearsal.server.faults import fault_of, latency_s, source_fault_of, spoiled
 from llmpedia.rehearsal.server.stats import Stats
@@ -39,7 +39,7 @@ class Server:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.model = Model(world)
+        self.model = WorldModel(world)
         self.stats = Stats()
         self._texts: dict[str, str] = {}
 
@@ -51,7 +51,7 @@ class Server:
         app.router.add_get("/v1/models", self.models)
         app.router.add_get("/stats", self.show_stats)
         app.router.add_post("/stats", self.reset_stats)
-        app.add_routes([*Batches(self.answer_line).routes(), *self._source_routes()])
+        app.add_routes([*BatchService(self.answer_line).routes(), *self._source_routes()])
         return app
 
     def _source_routes(self) -> list[web.RouteDef]:

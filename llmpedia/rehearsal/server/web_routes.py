@@ -12,7 +12,7 @@ from urllib.parse import quote
 from aiohttp import web
 
 from llmpedia.rehearsal.planted.pages import planted_pages, search_planted
-from llmpedia.rehearsal.server.mediawiki import MediaWiki, Params, error_code, failed, limit
+from llmpedia.rehearsal.server.mediawiki import Params, WorldMediaWiki, error_code, failed, limit
 from llmpedia.rehearsal.world.names import fold
 from llmpedia.rehearsal.world.sources import WEB_PAGES, normal_title, page_title, search, web_text
 from llmpedia.rehearsal.world.world import World
@@ -53,7 +53,7 @@ class WebRoutes:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._wiki = MediaWiki(world)
+        self._wiki = WorldMediaWiki(world)
 
     def mediawiki(self, request: web.Request, params: Params) -> web.Response:
         """``/w/api.php``; ``params``: of query and form together."""

@@ -63,7 +63,7 @@ _COUNTS = "two three four five six seven eight nine ten eleven twelve".split()
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class PlantedFact:
     """``claimed``: the object that articles state. ``actual``: what sources state; None: nothing.
     ``template``: the sentence.
     """
@@ -79,7 +79,7 @@ class Fact:
         return self.template.format(s=name, o=self.claimed)
 
 
-def facts_of(world: World, entity: int) -> tuple[Fact, ...]:
+def facts_of(world: World, entity: int) -> tuple[PlantedFact, ...]:
     """The 6 or more facts that the article on an entity states, in order."""
     settings = world.settings.facts
     p = world.depth(entity)
@@ -92,15 +92,15 @@ def facts_of(world: World, entity: int) -> tuple[Fact, ...]:
         claimed = _object(world, kind, rng.random())
         other = _object(world, kind, rng.random())
         if u < true:
-            out.append(Fact(predicate, claimed, claimed, "true", template))
+            out.append(PlantedFact(predicate, claimed, claimed, "true", template))
         elif u < true + false and other != claimed:
-            out.append(Fact(predicate, claimed, other, "false", template))
+            out.append(PlantedFact(predicate, claimed, other, "false", template))
         else:
-            out.append(Fact(predicate, claimed, None, "absent", template))
+            out.append(PlantedFact(predicate, claimed, None, "absent", template))
     return tuple(out)
 
 
-def object_for(world: World, fact: Fact, u: float) -> str:
+def object_for(world: World, fact: PlantedFact, u: float) -> str:
     """Another object for a fact, drawn by ``u`` in [0, 1); now and then the same one."""
     return _object(world, _KINDS[fact.template], u)
 

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from llmpedia.rehearsal.settings import OTHER_MODEL, Knowledge
-from llmpedia.rehearsal.world.facts import Fact, facts_of, object_for
+from llmpedia.rehearsal.world.facts import PlantedFact, facts_of, object_for
 from llmpedia.rehearsal.world.names import fold
 from llmpedia.rehearsal.world.seeded_random import dice, number, shares
-from llmpedia.rehearsal.world.world import Mention, World
+from llmpedia.rehearsal.world.world import LinkMention, World
 
 # how the name of a model ends that thinks before it answers, and writes what it would write without
 THINKING = "-thinking"
@@ -26,11 +26,11 @@ class Mind:
     def __init__(self, world: World) -> None:
         self.world = world
 
-    def mentions_of(self, subject: str) -> tuple[Mention, ...]:
+    def mentions_of(self, subject: str) -> tuple[LinkMention, ...]:
         """The links of its article on a subject, in order."""
         return self.world.mentions_of(subject)
 
-    def facts(self, entity: int) -> tuple[Fact, ...]:
+    def facts(self, entity: int) -> tuple[PlantedFact, ...]:
         """The facts that its article on an entity states, in order."""
         return facts_of(self.world, entity)
 
@@ -50,7 +50,7 @@ class OtherMind(Mind):
         self.known = _known(world, model, self.knowledge)
         self.mentions_of = lru_cache(maxsize=4096)(self._mentions)  # type: ignore[method-assign]
 
-    def _mentions(self, subject: str) -> tuple[Mention, ...]:
+    def _mentions(self, subject: str) -> tuple[LinkMention, ...]:
         """A share of the links that ``rehearsal`` makes, where it knows what they name; the rest of
         its own choice.
         """
@@ -62,20 +62,20 @@ class OtherMind(Mind):
         wanted = max(1, round(knowledge.links * self.world.settings.links * (0.6 + 0.8 * rng.random())))
         return self.world.drawn_links(subject, rng, wanted, kept[:wanted], lambda e: bool(self.known[e]))
 
-    def facts(self, entity: int) -> tuple[Fact, ...]:
+    def facts(self, entity: int) -> tuple[PlantedFact, ...]:
         """The world's facts: those that sources have are stated rightly or wrongly, some of the
         others are left out.
         """
         knowledge = self.knowledge
         depth = self.world.depth(entity)
-        out = list[Fact]()
+        out = list[PlantedFact]()
         right = knowledge.right_head + (knowledge.right_tail - knowledge.right_head) * depth
         for place, fact in enumerate(facts_of(self.world, entity)):
             rng = dice(self._seed, "recalled", self.model, entity, place)
             if fact.actual is None:
                 if rng.random() < knowledge.guesses:
                     out.append(
-                        Fact(
+                        PlantedFact(
                             fact.predicate,
                             object_for(self.world, fact, rng.random()),
                             None,
@@ -86,7 +86,7 @@ class OtherMind(Mind):
                 continue
             claimed = fact.actual if rng.random() < right else object_for(self.world, fact, rng.random())
             out.append(
-                Fact(
+                PlantedFact(
                     fact.predicate,
                     claimed,
                     fact.actual,

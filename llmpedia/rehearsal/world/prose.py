@@ -10,9 +10,9 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 
 from llmpedia.rehearsal.world import lexicon
-from llmpedia.rehearsal.world.facts import Fact, facts_of
+from llmpedia.rehearsal.world.facts import PlantedFact, facts_of
 from llmpedia.rehearsal.world.seeded_random import dice, share
-from llmpedia.rehearsal.world.world import Mention, World
+from llmpedia.rehearsal.world.world import LinkMention, World
 
 # How many links each takes.
 SENTENCES: dict[int, tuple[str, ...]] = {
@@ -73,7 +73,7 @@ def shuffled(items: list[str], rng: random.Random) -> list[str]:
 def linked(
     world: World,
     subject: str,
-    mentions: Sequence[Mention],
+    mentions: Sequence[LinkMention],
     rng: random.Random,
     calibrated: bool,
     templates: Mapping[int, Sequence[str]] = SENTENCES,
@@ -92,7 +92,7 @@ def linked(
     return out
 
 
-def _link(world: World, subject: str, mention: Mention, rng: random.Random, calibrated: bool) -> str:
+def _link(world: World, subject: str, mention: LinkMention, rng: random.Random, calibrated: bool) -> str:
     """The link; members of groups come with a word that says what they are, as careful prose does."""
     target = mention.surface
     if calibrated:
@@ -138,7 +138,9 @@ def chosen_headings(
     return headings
 
 
-def fact_sheet(world: World, subject: str, facts_about: Callable[[int], Sequence[Fact]] | None = None) -> str:
+def fact_sheet(
+    world: World, subject: str, facts_about: Callable[[int], Sequence[PlantedFact]] | None = None
+) -> str:
     """The JSON of a self-grounding answer; ``facts_about``: the facts that another model states."""
     entity = world.entity(subject)
     if entity is None:

@@ -9,7 +9,7 @@ import re
 import unicodedata
 from dataclasses import dataclass, field, replace
 
-from llmpedia.rehearsal.world.facts import Fact, facts_of
+from llmpedia.rehearsal.world.facts import PlantedFact, facts_of
 from llmpedia.rehearsal.world.seeded_random import share
 from llmpedia.rehearsal.world.world import World
 
@@ -45,7 +45,7 @@ _TITLE_BYTES = 255
 
 
 @dataclass(frozen=True)
-class Page:
+class WikiPage:
     """``title``: as found. ``redirect``: the title asked for, where it is another one. ``senses``:
     of a disambiguation page.
     """
@@ -77,7 +77,7 @@ def page_title(world: World, entity: int) -> str:
     return others[0] if world.group_kind(entity) == "bare" and others else world.name(entity)
 
 
-def page(world: World, title: str) -> Page | None:
+def page(world: World, title: str) -> WikiPage | None:
     """The encyclopedia's page under a title; None if there is none, or can be none."""
     normal = normal_title(title)
     if normal is None:
@@ -87,16 +87,16 @@ def page(world: World, title: str) -> Page | None:
         titles = tuple(page_title(world, e) for e in senses)
         lines = "\n".join(f"* [[{t}]], a {world.noun(e)}" for t, e in zip(titles, senses, strict=True))
         name = world.name(senses[0])
-        return _under(normal, Page(name, f"'''{name}''' may refer to:\n{lines}", None, None, titles))
+        return _under(normal, WikiPage(name, f"'''{name}''' may refer to:\n{lines}", None, None, titles))
     if not senses or not has_page(world, senses[0]):
         return None
     entity = senses[0]
     name = page_title(world, entity)
     text = f"'''{name}''' is a {world.noun(entity)}. {told(world, entity, name)}"
-    return _under(normal, Page(name, text, entity))
+    return _under(normal, WikiPage(name, text, entity))
 
 
-def _under(asked: str, wiki_page: Page) -> Page:
+def _under(asked: str, wiki_page: WikiPage) -> WikiPage:
     """The page as it is found under a title: by a redirect, unless that is its own title, letter by
     letter.
     """
@@ -132,7 +132,7 @@ def web_text(world: World, entity: int, number: int) -> str:
     return f"{name} was a {world.noun(entity)}. {opening}\n\n{facts}\n\n{closing}"
 
 
-def _stated(fact: Fact, name: str, what: str) -> str:
+def _stated(fact: PlantedFact, name: str, what: str) -> str:
     return fact.template.format(s=name, o=what)
 
 

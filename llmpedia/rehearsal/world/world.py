@@ -29,7 +29,7 @@ _GENERIC = frozenset(map(fold, lexicon.GENERIC))
 
 
 @dataclass(frozen=True, slots=True)
-class Mention:
+class LinkMention:
     """A link of an article as planned. ``entity`` is None for what is no entity: a generic word, a
     form of the subject.
     """
@@ -197,7 +197,7 @@ class World:
         """
         return min(self.size - 1, int(math.exp(u * self._log)) - 1)
 
-    def _mentions(self, subject: str) -> tuple[Mention, ...]:
+    def _mentions(self, subject: str) -> tuple[LinkMention, ...]:
         """The links of the article on ``subject`` in order, each key once but for respellings.
         Cached as ``mentions_of``.
         """
@@ -211,9 +211,9 @@ class World:
         subject: str,
         rng: random.Random,
         wanted: int,
-        kept: Sequence[Mention] = (),
+        kept: Sequence[LinkMention] = (),
         knows: Callable[[int], bool] = lambda entity: True,
-    ) -> tuple[Mention, ...]:
+    ) -> tuple[LinkMention, ...]:
         """As many links of an article as are ``wanted``, or nearly: those ``kept``, then drawn ones
         to entities it ``knows``.
         """
@@ -229,7 +229,7 @@ class World:
                 break
             u = rng.random()
             if u < share.generic:
-                mention = Mention(lexicon.GENERIC[int(rng.random() * len(lexicon.GENERIC))], None)
+                mention = LinkMention(lexicon.GENERIC[int(rng.random() * len(lexicon.GENERIC))], None)
             elif u < share.generic + share.loops:
                 mention = self._loop(subject, known_entity, rng.random())
             else:
@@ -237,7 +237,7 @@ class World:
                 entity = fellows[int(rng.random() * len(fellows))] if near else self.popular(rng.random())
                 if entity == known_entity or not knows(entity):
                     continue
-                mention = Mention(self._surface(entity, rng.random(), rng.random()), entity)
+                mention = LinkMention(self._surface(entity, rng.random(), rng.random()), entity)
             key = fold(mention.surface)
             if key not in taken or (mention.entity is None and u >= share.generic):
                 taken.add(key)
@@ -248,7 +248,7 @@ class World:
         self,
         surface: str,
         subject: str | None,
-        mentions_of: Callable[[str], tuple[Mention, ...]] | None = None,
+        mentions_of: Callable[[str], tuple[LinkMention, ...]] | None = None,
     ) -> int | None:
         """What a surface means where the article on ``subject`` links it; its first sense where
         that is not known.
@@ -272,13 +272,13 @@ class World:
             return False
         return any(word[:1].isupper() or not word.isascii() for word in phrase.split())
 
-    def _loop(self, subject: str, entity: int | None, u: float) -> Mention:
+    def _loop(self, subject: str, entity: int | None, u: float) -> LinkMention:
         """A form built on the subject, or another name of it."""
         forms = [
             *(form % subject for form in lexicon.LOOPS),
             *(self.others(entity) if entity is not None else ()),
         ]
-        return Mention(forms[int(u * len(forms))], None)
+        return LinkMention(forms[int(u * len(forms))], None)
 
     def _surface(self, entity: int, u: float, v: float) -> str:
         """The main name, or in the planned share of cases another one or another spelling."""

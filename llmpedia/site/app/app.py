@@ -16,7 +16,7 @@ from starlette.staticfiles import StaticFiles
 
 from llmpedia.errors import LlmpediaError
 from llmpedia.site.app import articles, explore, review
-from llmpedia.site.app.middleware import LOCAL_HOSTS, Guard
+from llmpedia.site.app.middleware import LOCAL_HOSTS, HostGuard
 from llmpedia.site.app.site_state import Finds, Shelf
 from llmpedia.site.data.run_reader import SiteRun
 from llmpedia.site.pages.templating import STATIC
@@ -54,7 +54,7 @@ def create_app(
     parts = OPTIONAL & (articles.PARTS | routers.keys())
     shelf = Shelf({run.name: run for run in runs}, searches, LiveAddresses(parts), desk)
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-    app.add_middleware(Guard, hosts=hosts, broken=lambda: _broken(shelf))
+    app.add_middleware(HostGuard, hosts=hosts, broken=lambda: _broken(shelf))
     app.mount("/static", StaticFiles(directory=STATIC))
     for router in routers.values():
         app.include_router(router(shelf))

@@ -31,7 +31,7 @@ HEADERS = {
 }
 
 
-class Guard:
+class HostGuard:
     """ASGI middleware: 421 to a foreign ``Host``, and ``HEADERS`` on every answer, errors and files
     included.
 

@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from llmpedia.errors import InputError
 from llmpedia.site.app.site_state import Shelf
 from llmpedia.site.review import probe, verdicts
-from llmpedia.site.review.sheet import Given, Item, entered
+from llmpedia.site.review.sheet import Given, SheetItem, entered
 from llmpedia.site.review.store import Desk, Opened
 
 _MOST_BYTES = 128 * 1024
@@ -32,8 +32,8 @@ class _Place:
     """An item that was sent. ``page``: makes its page from what was entered and a notice."""
 
     opened: Opened
-    item: Item
-    page: Callable[[Item, Given | None, str | None], dict[str, Any]]
+    item: SheetItem
+    page: Callable[[SheetItem, Given | None, str | None], dict[str, Any]]
     template: str
 
 
@@ -160,7 +160,7 @@ def _probe_routes(routes: APIRouter, shelf: Shelf, desk: Desk) -> None:
         return _save(shelf, desk, place_of(name, number), form, request)
 
 
-def _item(opened: Opened, number: int) -> Item:
+def _item(opened: Opened, number: int) -> SheetItem:
     item = opened.at(number)
     if item is None:
         raise HTTPException(404, f"This sheet has items 1 to {len(opened.items)}.")
@@ -214,7 +214,7 @@ def _unsaved(
     )
 
 
-def _told(item: Item) -> str:
+def _told(item: SheetItem) -> str:
     said = item.given
     answer = f"“{said.answer.replace('_', ' ')}”" if said.answer else "nothing decided"
     comment = f", with the comment “{said.comment}”" if said.comment else ""

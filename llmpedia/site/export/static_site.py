@@ -25,7 +25,7 @@ from llmpedia.site.export.atomic_output import need_free, new_folder
 from llmpedia.site.export.redaction import masked_value, tables_for_release
 from llmpedia.site.export.static_urls import StaticAddresses
 from llmpedia.site.pages import trace, views
-from llmpedia.site.pages.charts import Counted, charts_page, counted, funnel_part
+from llmpedia.site.pages.charts import ChartCounts, charts_page, counted, funnel_part
 from llmpedia.site.pages.compare import compare_page, written_there
 from llmpedia.site.pages.neighbourhood import graph_page
 from llmpedia.site.pages.templating import STATIC, rendered
@@ -59,7 +59,7 @@ class StaticSettings:
 
 
 @dataclass(frozen=True)
-class Task:
+class PageTask:
     """Entities of one run to be rendered into ``folder``."""
 
     settings: StaticSettings
@@ -119,7 +119,7 @@ def opened(settings: StaticSettings) -> list[SiteRun]:
     return runs
 
 
-def render(task: Task) -> int:
+def render(task: PageTask) -> int:
     """Render some entities; the number of pages."""
     runs = opened(task.settings)
     run = next(run for run in runs if run.name == task.run)
@@ -153,10 +153,10 @@ def _of_entity(
             yield at.compare_file(*where, other.name), "compare.html", beside
 
 
-def _tasks(settings: StaticSettings, run: SiteRun, folder: Path) -> list[Task]:
+def _tasks(settings: StaticSettings, run: SiteRun, folder: Path) -> list[PageTask]:
     numbers = np.flatnonzero(run.catalogue.visits != NONE).tolist()
     return [
-        Task(settings, str(folder), run.name, tuple(numbers[i : i + _CHUNK]))
+        PageTask(settings, str(folder), run.name, tuple(numbers[i : i + _CHUNK]))
         for i in range(0, len(numbers), _CHUNK)
     ]
 
@@ -178,7 +178,7 @@ def _few_pages(settings: StaticSettings, runs: Sequence[SiteRun], folder: Path) 
     return pages
 
 
-def _pages(runs: Sequence[SiteRun], counts: Mapping[str, Counted]) -> Iterator[tuple[str, str, Context]]:
+def _pages(runs: Sequence[SiteRun], counts: Mapping[str, ChartCounts]) -> Iterator[tuple[str, str, Context]]:
     """(file, template, context)."""
     if len(runs) == 1:
         yield "index.html", "home.html", _home(runs[0], counts)
@@ -192,7 +192,7 @@ def _pages(runs: Sequence[SiteRun], counts: Mapping[str, Counted]) -> Iterator[t
         yield from _unwritten(run)
 
 
-def _home(run: SiteRun, counts: Mapping[str, Counted]) -> Context:
+def _home(run: SiteRun, counts: Mapping[str, ChartCounts]) -> Context:
     return views.home_page(run) | funnel_part(run, counts[run.name])
 
 

@@ -63,7 +63,7 @@ _SAMPLES = ("hop", "random")
 
 
 @dataclass(frozen=True)
-class Counted:
+class ChartCounts:
     """What charts are made of. ``tables``: see ``analysis.funnel``; ``found``: a row an audit, tier
     and hop; ``notes``: what is wrong with an audit's folder.
     """
@@ -86,7 +86,7 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class Line:
+class ChartLine:
     """A bar. ``text``: its numbers; ``spread``: (from, to) in percent; ``group``: a title above it,
     where a new one begins.
     """
@@ -111,7 +111,7 @@ class Chart:
     key: tuple[tuple[str, str], ...]
     first: str
     last: str
-    lines: tuple[Line, ...]
+    lines: tuple[ChartLine, ...]
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
@@ -119,13 +119,13 @@ class Chart:
 class Counting:
     """Counts of runs, each made once for a version of its run, in the background."""
 
-    def __init__(self, count: "Callable[[SiteRun], Counted] | None" = None) -> None:
+    def __init__(self, count: "Callable[[SiteRun], ChartCounts] | None" = None) -> None:
         """``count``: what counts; None: :func:`counted`."""
         self._count = count or counted
         self._lock = threading.Lock()
-        self._begun: dict[str, tuple[Any, Future[Counted]]] = {}
+        self._begun: dict[str, tuple[Any, Future[ChartCounts]]] = {}
 
-    def of(self, run: SiteRun, wait: float) -> Counted | None:
+    def of(self, run: SiteRun, wait: float) -> ChartCounts | None:
         """The counts of a run; None: they are not made yet, after ``wait`` seconds.
 
         Raises:
@@ -135,7 +135,7 @@ class Counting:
             version, future = self._begun.get(run.name, (None, None))
             if future is None or version != run.version:
                 version = run.version
-                future = Future[Counted]()
+                future = Future[ChartCounts]()
                 self._begun[run.name] = (version, future)
                 threading.Thread(target=self._fill, args=(future, run), daemon=True, name="counts").start()
         try:
@@ -145,14 +145,14 @@ class Counting:
                 raise
             return None
 
-    def _fill(self, future: "Future[Counted]", run: SiteRun) -> None:
+    def _fill(self, future: "Future[ChartCounts]", run: SiteRun) -> None:
         try:
             future.set_result(self._count(run))
         except Exception as e:  # raised again to whoever asks
             future.set_exception(e)
 
 
-def counted(run: SiteRun) -> Counted:
+def counted(run: SiteRun) -> ChartCounts:
     """Count a run.
 
     Raises:
@@ -166,7 +166,7 @@ def counted(run: SiteRun) -> Counted:
             audit_rows += _found_by_hop(audit.name, article_scores(audit_data(audit.run)))
         except InputError as e:
             notes.append(str(e))
-    return Counted(funnel_tables([folder]) if is_walk(folder) else {}, audit_rows, tuple(notes))
+    return ChartCounts(funnel_tables([folder]) if is_walk(folder) else {}, audit_rows, tuple(notes))
 
 
 def _found_by_hop(audit: str, scores: Rows) -> Rows:
@@ -191,14 +191,14 @@ def _found_by_hop(audit: str, scores: Rows) -> Rows:
     return rows
 
 
-def charts_page(run: SiteRun, counts: Counted | None, to: Addresses) -> Context:
+def charts_page(run: SiteRun, counts: ChartCounts | None, to: Addresses) -> Context:
     """The charts of a run; ``counts``: None while it is being counted."""
     charts = [chart for chart in (_charts(run, counts, to) if counts else ()) if chart.lines]
     notes = (*run.notes, *(counts.notes if counts else ()))
     return {"run": run, "title": "Charts", "made": counts is not None, "charts": charts, "notes": notes}
 
 
-def funnel_part(run: SiteRun, counts: Counted | None) -> Context:
+def funnel_part(run: SiteRun, counts: ChartCounts | None) -> Context:
     """What a home page shows of the counts: (label, names left, percent of the widest, names lost)
     a step, as in the charts.
     """
@@ -212,7 +212,7 @@ def funnel_part(run: SiteRun, counts: Counted | None) -> Context:
     return {"funnel": bars, "funnel_wait": counts is None and not run.imported, "funnel_note": None}
 
 
-def _charts(run: SiteRun, counts: Counted, to: Addresses) -> Iterator[Chart]:
+def _charts(run: SiteRun, counts: ChartCounts, to: Addresses) -> Iterator[Chart]:
     tables = counts.tables
     if tables:
         yield _funnel(tables["table_15_survival"])
@@ -242,7 +242,7 @@ def _funnel(rows: Rows) -> Chart:
     for label, n, before in _steps(row):
         kept = f" ({100 * n / before:.1f}%)" if before else ""
         segment = Segment("solid", 0, _share(n, whole), f"{label}: {n:,}")
-        lines.append(Line(label, f"{n:,}{kept}", (segment,)))
+        lines.append(ChartLine(label, f"{n:,}{kept}", (segment,)))
     about = f"What is left of the names that {row['generated_articles']:,} articles link after each step."
     lines = lines if whole else []
     return Chart(
@@ -269,7 +269,7 @@ def _survival(rows: Rows) -> Chart:
             text = f"{mean:.1f}%" + (f" ± {sd:.1f}" if sd is not None else "")
             segments = (Segment("solid", 0, mean, text),)
             lines.append(
-                Line(
+                ChartLine(
                     f"Hop {row['parent_hop']}",
                     text,
                     segments,
@@ -290,7 +290,7 @@ def _fates(rows: Rows) -> Chart:
     lines = []
     for row in rows:
         parts = [(texture, row[f"{name}_pct"], word) for name, (texture, word) in _FATES.items()]
-        lines.append(Line(f"Hop {row['hop']}", f"{row['candidates']:,}", _stacked(parts)))
+        lines.append(ChartLine(f"Hop {row['hop']}", f"{row['candidates']:,}", _stacked(parts)))
     about = (
         "Of all names that articles link, what became of them; a name counts at the hop at "
         "which it would stand."
@@ -317,7 +317,7 @@ def _coverage(run: SiteRun, rows: Rows, to: Addresses) -> Chart:
         ]
         text = f"{row['with_article']:,} of {row['entities']:,}"
         href = to.listing(run.name, row["hop"]) if row["with_article"] else None
-        lines.append(Line(f"Hop {row['hop']}", text, _stacked(parts), href))
+        lines.append(ChartLine(f"Hop {row['hop']}", text, _stacked(parts), href))
     there = {segment.texture for line in lines for segment in line.segments}
     key = tuple(part for part in _COVERAGE.values() if part[0] in there)
     about = "Entities by distance from the seed, and how many of them have an article."
@@ -333,7 +333,9 @@ def _reasons(rows: Rows) -> Chart:
         word = row["reason"].replace("_", " ")
         text = f"{row['candidates']:,} ({row['pct']:.1f}%)"
         group = _STAGES.get(row["stage"], row["stage"]) if row["stage"] != before else None
-        lines.append(Line(word, text, (Segment("solid", 0, row["pct"], f"{word}: {text}"),), group=group))
+        lines.append(
+            ChartLine(word, text, (Segment("solid", 0, row["pct"], f"{word}: {text}"),), group=group)
+        )
         before = row["stage"]
     about = "Names that a step turned down, by its reason; of all that the step turned down."
     return Chart(
@@ -350,7 +352,9 @@ def _absorbers(run: SiteRun, rows: Rows, to: Addresses) -> Chart:
         if entity is not None:  # by the site's own name for it
             names = f"{row['aliases']:,}"
             segment = Segment("solid", 0, _share(row["aliases"], most), f"{entity.name}: {names}")
-            lines.append(Line(entity.name, names, (segment,), to.article(run.name, entity.id, entity.name)))
+            lines.append(
+                ChartLine(entity.name, names, (segment,), to.article(run.name, entity.id, entity.name))
+            )
             shown.append({**row, "name": entity.name})
     about = f"The {len(lines)} entities that most other names were found to belong to."
     title = "Entities with most other names"
@@ -369,7 +373,9 @@ def _factuality(sample: str, rows: Rows) -> Chart:
         )
         at = (row["audit"], row["tier"])
         group = f"Against {TIERS[row['tier']]}, audit {row['audit']}" if at != before else None
-        lines.append(Line(f"Hop {row['hop']}", text, _stacked(parts) if row["judged"] else (), group=group))
+        lines.append(
+            ChartLine(f"Hop {row['hop']}", text, _stacked(parts) if row["judged"] else (), group=group)
+        )
         before = at
     drawn = {"hop": "a sample of every hop", "random": "a random sample"}[sample]
     about = (

@@ -40,7 +40,7 @@ _MOST_CHARS = 400_000  # of one source; what comes later is not searched for a p
 
 
 @dataclass(frozen=True)
-class Passage:
+class ShownPassage:
     """``href`` is null where the address is none that a link may lead to. ``text`` is null where no
     word agrees, and where the source's text is ``left_out``.
     """
@@ -68,7 +68,7 @@ class Ruling:
     coerced: bool
     outcome: str | None
     completion: str | None
-    passages: tuple[Passage, ...]
+    passages: tuple[ShownPassage, ...]
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class ShownClaim:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedClaim:
     """What one audit says of the article. ``error``: why there are no claims; ``evidence``: a line
     a tier.
     """
@@ -97,9 +97,9 @@ class Checked:
     claims: tuple[ShownClaim, ...]
 
 
-def checked(audits: Sequence[AuditOf]) -> list[Checked]:
+def checked(audits: Sequence[AuditOf]) -> list[CheckedClaim]:
     """All that audits say of an article, its claims numbered through."""
-    views: list[Checked] = []
+    views: list[CheckedClaim] = []
     number = 0
     for audit in audits:
         claims = _claims(audit, number)
@@ -109,7 +109,7 @@ def checked(audits: Sequence[AuditOf]) -> list[Checked]:
             + (f" ({row['detail']})" if row["detail"] else "")
             for row in audit.evidence
         )
-        views.append(Checked(audit.audit, audit.row["claims_error"], lines, claims))
+        views.append(CheckedClaim(audit.audit, audit.row["claims_error"], lines, claims))
     return views
 
 
@@ -137,7 +137,7 @@ def _claim(
     before: int,
     n: int,
     claim: ClaimOf,
-    passages: dict[str, list[list[Passage]]],
+    passages: dict[str, list[list[ShownPassage]]],
     outcomes: dict[str, str],
 ) -> ShownClaim:
     rulings = tuple(
@@ -147,7 +147,7 @@ def _claim(
     return ShownClaim(before + n + 1, audit, claim.text, verdict, WORDS[verdict], rulings)
 
 
-def _ruling(row: Row, n: int, passages: list[list[Passage]], outcome: str | None) -> Ruling:
+def _ruling(row: Row, n: int, passages: list[list[ShownPassage]], outcome: str | None) -> Ruling:
     shown = tuple(passage for source in passages if (passage := source[n]).text is not None)
     return Ruling(
         tier=_tier(row["tier"]),
@@ -164,7 +164,7 @@ def _ruling(row: Row, n: int, passages: list[list[Passage]], outcome: str | None
     )
 
 
-def _passages(source: Row, claims: Sequence[str]) -> list[Passage]:
+def _passages(source: Row, claims: Sequence[str]) -> list[ShownPassage]:
     """For each claim, this source with the passage that bears most on it."""
     pieces = [
         p.text.strip()
@@ -173,10 +173,12 @@ def _passages(source: Row, claims: Sequence[str]) -> list[Passage]:
     return [_passage(source, pieces[ranked[0]] if ranked else None) for ranked in rankings(pieces, claims)]
 
 
-def _passage(source: Row, text: str | None) -> Passage:
+def _passage(source: Row, text: str | None) -> ShownPassage:
     url = source["url"] or ""
     provenance = (source["revision"], source["fetched_at"] or "")
-    return Passage(source["title"] or url, safe_link(url), url, *provenance, text, source["text"] is None)
+    return ShownPassage(
+        source["title"] or url, safe_link(url), url, *provenance, text, source["text"] is None
+    )
 
 
 def safe_link(url: str) -> str | None:

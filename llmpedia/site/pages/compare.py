@@ -15,7 +15,7 @@ from llmpedia.site.pages.run_summary import facts
 from llmpedia.site.pages.views import Context, article_views, resolver
 from llmpedia.site.text.text_diff import MOST_SENTENCES, Said, compared, words_of
 from llmpedia.site.urls import Addresses
-from llmpedia.site.wikitext.page import Page, Part, Target
+from llmpedia.site.wikitext.page import ArticlePage, PagePart, Target
 
 _KINDS = {"infobox": "In short", "categories": "Categories"}
 _SPEAKING = ("Model", "Persona", "Topic")  # facts whose values need no name
@@ -32,14 +32,14 @@ class Side:
     run: SiteRun
     entity: Entity
     article: Row
-    page: Page
+    page: ArticlePage
     label: str
     href: str
     links: dict[str, str]
 
 
 @dataclass(frozen=True)
-class Line:
+class TextLine:
     """A sentence. ``number``: its own; ``elsewhere``: the part in which the other text has it,
     where that is another one.
     """
@@ -55,7 +55,7 @@ class Column:
 
     title: str | None
     facts: bool
-    paragraphs: tuple[tuple[Line, ...], ...]
+    paragraphs: tuple[tuple[TextLine, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def _side(run: SiteRun, entity: Entity | None, other: SiteRun, to: Addresses) ->
     article = run.article(entity.id) if entity is not None else None
     if entity is None or article is None:
         return None
-    page = Page(article["wikitext"] or "", entity.name)
+    page = ArticlePage(article["wikitext"] or "", entity.name)
     links: dict[str, str] = {}
     for name in page.links:
         links.setdefault(canonical_key(name), name)
@@ -199,7 +199,7 @@ def _rows(left: Side, right: Side) -> list[tuple[Column | None, Column | None]]:
     columns: list[list[Column | None]] = []
     for n in (0, 1):
         titles = [_title(pair[1 - n]) for pair in pairs]
-        lines: defaultdict[int, list[list[Line]]] = defaultdict(list)
+        lines: defaultdict[int, list[list[TextLine]]] = defaultdict(list)
         before = None
         for number, ((place, paragraph, _), one) in enumerate(zip(units[n], sentences[n], strict=True)):
             if (place, paragraph) != before:
@@ -207,24 +207,24 @@ def _rows(left: Side, right: Side) -> list[tuple[Column | None, Column | None]]:
                 before = (place, paragraph)
             there = units[1 - n][one.other][0] if one.other is not None else place
             lines[place][-1].append(
-                Line(number, one, titles[there] or "the lead" if there != place else None)
+                TextLine(number, one, titles[there] or "the lead" if there != place else None)
             )
         parts = [pair[n] for pair in pairs]
         columns.append([_column(part, lines[place]) if part else None for place, part in enumerate(parts)])
     return list(zip(*columns, strict=True))
 
 
-def _column(part: Part, paragraphs: Sequence[Sequence[Line]]) -> Column:
+def _column(part: PagePart, paragraphs: Sequence[Sequence[TextLine]]) -> Column:
     return Column(_title(part), part.kind in _KINDS, tuple(tuple(lines) for lines in paragraphs))
 
 
-def _title(part: Part | None) -> str | None:
+def _title(part: PagePart | None) -> str | None:
     if part is None:
         return None
     return part.heading.title if part.heading else _KINDS.get(part.kind)
 
 
-def _units(page: Page, parts: Sequence[Part | None]) -> list[tuple[int, int, str]]:
+def _units(page: ArticlePage, parts: Sequence[PagePart | None]) -> list[tuple[int, int, str]]:
     """(place of the part, paragraph, text) of what is held against each other: sentences, or
     paragraphs of a very long text.
     """
@@ -237,7 +237,9 @@ def _units(page: Page, parts: Sequence[Part | None]) -> list[tuple[int, int, str
     return units
 
 
-def _aligned(ours: Sequence[Part], theirs: Sequence[Part]) -> list[tuple[Part | None, Part | None]]:
+def _aligned(
+    ours: Sequence[PagePart], theirs: Sequence[PagePart]
+) -> list[tuple[PagePart | None, PagePart | None]]:
     """Parts of the same heading; what is left between two of those in its order; the rest by
     itself.
     """
@@ -250,7 +252,7 @@ def _aligned(ours: Sequence[Part], theirs: Sequence[Part]) -> list[tuple[Part | 
             before = j
         else:
             gaps[before].append(j)
-    pairs: list[tuple[Part | None, Part | None]] = []
+    pairs: list[tuple[PagePart | None, PagePart | None]] = []
     before = -1
     for i, part in enumerate(ours):
         if i in partners:
@@ -263,14 +265,14 @@ def _aligned(ours: Sequence[Part], theirs: Sequence[Part]) -> list[tuple[Part | 
     return pairs + [(None, theirs[j]) for j in sorted(j for waiting in gaps.values() for j in waiting)]
 
 
-def _by_heading(ours: Sequence[Part], theirs: Sequence[Part]) -> dict[int, int]:
+def _by_heading(ours: Sequence[PagePart], theirs: Sequence[PagePart]) -> dict[int, int]:
     free = defaultdict[tuple[str, ...], list[int]](list)
     for j in reversed(range(len(theirs))):
         free[_name(theirs[j])].append(j)
     return {i: free[_name(part)].pop() for i, part in enumerate(ours) if free[_name(part)]}
 
 
-def _name(part: Part) -> tuple[str, ...]:
+def _name(part: PagePart) -> tuple[str, ...]:
     """What a part goes by; headings by their words."""
     title = part.heading.title if part.heading else ""
     return (part.kind, *(words_of(title) or [title]))

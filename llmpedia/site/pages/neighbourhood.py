@@ -76,7 +76,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Group:
+class NodeGroup:
     """Nodes of one kind. ``more``: there are others, not known how many."""
 
     kind: Kind
@@ -101,7 +101,7 @@ class Placed:
 
 
 @dataclass(frozen=True)
-class Text:
+class NodeText:
     """Words in a drawing; ``more``: they tell how many names are left out."""
 
     x: float
@@ -121,9 +121,9 @@ class Drawing:
     width: int
     height: float
     box: tuple[float, float, float, float]
-    lines: tuple[Text, ...]
+    lines: tuple[NodeText, ...]
     nodes: tuple[Placed, ...]
-    texts: tuple[Text, ...]
+    texts: tuple[NodeText, ...]
     spine: str | None
 
 
@@ -149,7 +149,7 @@ def graph_page(run: SiteRun, entity: Entity, others: Sequence[SiteRun], to: Addr
 # --- what there is
 
 
-def _incoming(run: SiteRun, entity: Entity, linking: Sequence[Entity], to: Addresses) -> list[Group]:
+def _incoming(run: SiteRun, entity: Entity, linking: Sequence[Entity], to: Addresses) -> list[NodeGroup]:
     parent = run.entity(entity.parent) if entity.parent is not None else None
     rest = [e for e in linking[:_LINKING] if parent is None or e.id != parent.id]
     groups = [
@@ -161,7 +161,7 @@ def _incoming(run: SiteRun, entity: Entity, linking: Sequence[Entity], to: Addre
     return [group for group in groups if group.nodes]
 
 
-def _outgoing(run: SiteRun, entity: Entity, to: Addresses) -> list[Group]:
+def _outgoing(run: SiteRun, entity: Entity, to: Addresses) -> list[NodeGroup]:
     """Children first, also those of an earlier visit; then what the last visit linked besides, each
     entity once.
     """
@@ -182,8 +182,8 @@ def _outgoing(run: SiteRun, entity: Entity, to: Addresses) -> list[Group]:
     return [_group(kind, nodes[kind]) for kind in _OUTGOING if nodes[kind]]
 
 
-def _group(kind: Kind, nodes: Sequence[Node]) -> Group:
-    return Group(kind, _TITLES[kind], tuple(nodes))
+def _group(kind: Kind, nodes: Sequence[Node]) -> NodeGroup:
+    return NodeGroup(kind, _TITLES[kind], tuple(nodes))
 
 
 def _known(kind: Kind, run: SiteRun, entity: Entity, to: Addresses, linked_as: str | None = None) -> Node:
@@ -202,7 +202,7 @@ def _refused(run: SiteRun, entity: Entity, row: Row, to: Addresses) -> Node:
     return Node(kind, row["name"], href, "none", 0, fates.reason(row))
 
 
-def _cut(groups: Sequence[Group], most: int) -> list[tuple[Group, int]]:
+def _cut(groups: Sequence[NodeGroup], most: int) -> list[tuple[NodeGroup, int]]:
     """(group as drawn, how many are left out): each gets as much room as the others, and what those
     do not need.
     """
@@ -217,7 +217,7 @@ def _cut(groups: Sequence[Group], most: int) -> list[tuple[Group, int]]:
 
 # --- where it stands
 
-Drawn = Sequence[tuple[Group, int]]
+Drawn = Sequence[tuple[NodeGroup, int]]
 
 
 def _wide(entity: Entity, incoming: Drawn, outgoing: Drawn) -> Drawing:
@@ -243,9 +243,9 @@ def _wide(entity: Entity, incoming: Drawn, outgoing: Drawn) -> Drawing:
                 )
                 nodes.append(_placed(item, at, y, "left" if side == "left" else "right", edge))
             else:
-                texts.append(Text(at, y, item.text, "left" if side == "left" else "right", item.more))
+                texts.append(NodeText(at, y, item.text, "left" if side == "left" else "right", item.more))
     name = tuple(
-        Text(_WIDE / 2, middle + 5 + 20 * (n - (len(lines) - 1) / 2), line, "right")
+        NodeText(_WIDE / 2, middle + 5 + 20 * (n - (len(lines) - 1) / 2), line, "right")
         for n, line in enumerate(lines)
     )
     box = (x, middle - box_height / 2, box_width, box_height)
@@ -267,10 +267,10 @@ def _narrow(entity: Entity, incoming: Drawn, outgoing: Drawn) -> Drawing:
                     _placed(item, _SPINE + 24, place, "right", f"M{_SPINE},{place:g} H{_SPINE + 24}")
                 )
             else:
-                texts.append(Text(_SPINE + 14, place, item.text, "right", item.more))
+                texts.append(NodeText(_SPINE + 14, place, item.text, "right", item.more))
     height = box_top + box_height + 6 + (_height(outgoing, _NARROW_PITCH) if outgoing else 0)
     ends = [node.y for node in nodes] + [box_top + box_height / 2]
-    name = tuple(Text(_NARROW / 2, box_top + 25 + 20 * n, line, "right") for n, line in enumerate(lines))
+    name = tuple(NodeText(_NARROW / 2, box_top + 25 + 20 * n, line, "right") for n, line in enumerate(lines))
     box = (1.0, box_top, _NARROW - 2.0, box_height)
     return Drawing(
         "narrow",
@@ -288,15 +288,15 @@ def _height(groups: Drawn, pitch: int = _PITCH) -> float:
     return float(sum(_HEAD + pitch * (len(group.nodes) + _tells_more(group, out)) for group, out in groups))
 
 
-def _tells_more(group: Group, left_out: int) -> bool:
+def _tells_more(group: NodeGroup, left_out: int) -> bool:
     return left_out > 0 or group.more
 
 
-def _rows(groups: Drawn, top: float, pitch: int = _PITCH) -> Iterator[tuple[Node | Text, float]]:
+def _rows(groups: Drawn, top: float, pitch: int = _PITCH) -> Iterator[tuple[Node | NodeText, float]]:
     """Titles, nodes and notes of groups from top to bottom, each with the middle of its row."""
     y = top
     for group, left_out in groups:
-        yield Text(0, 0, group.title, "right"), y + _HEAD - 12
+        yield NodeText(0, 0, group.title, "right"), y + _HEAD - 12
         y += _HEAD
         for node in group.nodes:
             yield node, y + pitch / 2
@@ -304,7 +304,7 @@ def _rows(groups: Drawn, top: float, pitch: int = _PITCH) -> Iterator[tuple[Node
         if _tells_more(group, left_out):
             many = "more" if group.more else f"{left_out:,} more"
             yield (
-                Text(0, 0, f"and {many}, listed below" if left_out else "and more", "right", True),
+                NodeText(0, 0, f"and {many}, listed below" if left_out else "and more", "right", True),
                 y + pitch / 2,
             )
             y += pitch

@@ -33,7 +33,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Decision:
+class LinkDecision:
     """A candidate: what was linked and what became of it. ``ner`` and ``arbitration``: anchors of
     the deciding answers.
     """
@@ -117,9 +117,9 @@ def _sentences(run: SiteRun, entity: Entity, article: Row | None) -> tuple[list[
     return shown, judged
 
 
-def _decision(run: SiteRun, row: Row, rows: dict[str, Row]) -> Decision:
+def _decision(run: SiteRun, row: Row, rows: dict[str, Row]) -> LinkDecision:
     joined = run.entity(row["entity_id"]) if row["entity_id"] is not None else None
-    return Decision(
+    return LinkDecision(
         anchor=f"candidate-{row['position']}",
         row=row,
         meaning=fates.meaning(row["fate"]),

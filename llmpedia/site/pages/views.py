@@ -13,10 +13,10 @@ from llmpedia.entities.keys import canonical_key
 from llmpedia.site.data.run_reader import Entity, Row, SiteRun
 from llmpedia.site.pages import fates
 from llmpedia.site.pages.claim_alignment import place
-from llmpedia.site.pages.claim_views import Checked, ShownClaim, checked
+from llmpedia.site.pages.claim_views import CheckedClaim, ShownClaim, checked
 from llmpedia.site.pages.run_summary import facts, story
 from llmpedia.site.urls import Addresses
-from llmpedia.site.wikitext.page import Html, Mark, Page, Target
+from llmpedia.site.wikitext.page import ArticlePage, Html, Mark, Target
 from llmpedia.wikitext import first_words
 
 Context = dict[str, Any]
@@ -58,8 +58,8 @@ class Bit:
 class Parsed:
     """An article's page with what audits say, claims at their sentences."""
 
-    page: Page
-    checked: list[Checked]
+    page: ArticlePage
+    checked: list[CheckedClaim]
     claims_of: dict[int, list[ShownClaim]]
 
 
@@ -175,7 +175,7 @@ def missing_page(run: SiteRun, entity: Entity, others: Sequence[SiteRun], to: Ad
 
 def parse(run: SiteRun, entity: Entity, article: Row) -> Parsed:
     """The article, read, with the claims of its audits at their sentences."""
-    page = Page(article["wikitext"] or "", entity.name)
+    page = ArticlePage(article["wikitext"] or "", entity.name)
     found = checked(run.audits(entity.id))
     claims = [claim for one in found for claim in one.claims]
     claims_of: dict[int, list[ShownClaim]] = {}

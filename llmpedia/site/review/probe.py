@@ -13,7 +13,7 @@ from llmpedia.errors import InputError
 from llmpedia.probe.pipeline.review_sheet import READER_COLUMNS, REASONS, row_problem, span_place
 from llmpedia.site.pages.claim_views import safe_link
 from llmpedia.site.pages.views import Bit
-from llmpedia.site.review.sheet import Choice, Given, Item, SheetFile, State, locked, put_together
+from llmpedia.site.review.sheet import Choice, Given, SheetFile, SheetItem, State, locked, put_together
 from llmpedia.site.review.store import Desk, Opened, item_views, sheet_views
 from llmpedia.store.run_folder import RunFolder
 
@@ -200,7 +200,7 @@ class ShownDocument:
     bits: list[Bit]
 
 
-def group_page(sheet: ProbeSheet, item: Item, given: Given | None, notice: str | None) -> Context:
+def group_page(sheet: ProbeSheet, item: SheetItem, given: Given | None, notice: str | None) -> Context:
     """One group: its questions, its accounts, each with its documents and quotes."""
     row = item.row
     documents = list(_documents(row, sheet.spans.get(item.id, [])))

@@ -74,7 +74,7 @@ class Form(Protocol):
 
 
 @dataclass(frozen=True)
-class Item:
+class SheetItem:
     """A row as it is shown. ``place``: from 1; ``seen``: changes with its reader's columns."""
 
     place: int
@@ -100,7 +100,7 @@ class Saved:
     others meanwhile.
     """
 
-    item: Item
+    item: SheetItem
     done: bool
 
 
@@ -111,7 +111,7 @@ class SheetFile:
         self.path = folder / name
         self.form = form
 
-    def items(self) -> list[Item]:
+    def items(self) -> list[SheetItem]:
         """All rows, in the order of the file.
 
         Raises:
@@ -148,7 +148,7 @@ class SheetFile:
         """Whether LibreOffice has it open, which would write over what is saved here."""
         return self.path.with_name(f".~lock.{self.path.name}#").exists()
 
-    def _read(self) -> tuple[Sheet, list[Item]]:
+    def _read(self) -> tuple[Sheet, list[SheetItem]]:
         sheet = read_whole(self.path)
         rows = sheet.rows()
         if not rows:
@@ -156,7 +156,7 @@ class SheetFile:
         check_columns(self.path, rows[0], (*self.form.columns, *self.form.reader_columns))
         return sheet, [self._item(place, row) for place, row in enumerate(rows, 1)]
 
-    def _find(self, items: Sequence[Item], place: int, name: str) -> Item:
+    def _find(self, items: Sequence[SheetItem], place: int, name: str) -> SheetItem:
         """The item of this id: at its place, where it stands several times."""
         matches = [item for item in items if item.id == name]
         at = [item for item in matches if item.place == place]
@@ -167,9 +167,9 @@ class SheetFile:
             )
         return (at or matches)[0]
 
-    def _item(self, place: int, row: Row) -> Item:
+    def _item(self, place: int, row: Row) -> SheetItem:
         cells = {name: shown_cell(cell) if isinstance(cell, str) else cell for name, cell in row.items()}
-        return Item(place, row[self.form.id_column], cells, self._seen(cells), self.form.state(cells))
+        return SheetItem(place, row[self.form.id_column], cells, self._seen(cells), self.form.state(cells))
 
     def _seen(self, row: Row) -> str:
         text = "\x00".join(row[name] for name in self.form.reader_columns)

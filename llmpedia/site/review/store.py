@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from llmpedia.errors import InputError
-from llmpedia.site.review.sheet import Given, Item, SheetFile
+from llmpedia.site.review.sheet import Given, SheetFile, SheetItem
 from llmpedia.store.kinds import RunKind
 from llmpedia.store.run_folder import RunFolder
 
@@ -44,27 +44,27 @@ class Opened:
 
     file: SheetFile
     base: str
-    items: Sequence[Item]
+    items: Sequence[SheetItem]
 
     @property
     def decided(self) -> int:
         """Items with an answer that counts."""
         return sum(item.decided for item in self.items)
 
-    def href(self, item: Item | None) -> str:
+    def href(self, item: SheetItem | None) -> str:
         """Address of an item; of none: of the list."""
         return self.base if item is None else f"{self.base}/{item.place}"
 
-    def at(self, place: int) -> Item | None:
+    def at(self, place: int) -> SheetItem | None:
         """An item by its place."""
         return self.items[place - 1] if 0 < place <= len(self.items) else None
 
-    def open_after(self, place: int) -> Item | None:
+    def open_after(self, place: int) -> SheetItem | None:
         """The next item without an answer that counts, from the beginning again after the last."""
         order = [*self.items[place:], *self.items[:place]]
         return next((item for item in order if not item.decided), None)
 
-    def reviewer(self, item: Item) -> str:
+    def reviewer(self, item: SheetItem) -> str:
         """Who fills it, as the last row before it says that was filled."""
         before = [*self.items[item.place - 1 :], *self.items[: item.place - 1]]
         return next(
@@ -101,7 +101,7 @@ def sheet_views(opened: Opened, notes: Sequence[str]) -> Context:
     }
 
 
-def item_views(opened: Opened, item: Item, given: Given | None, notice: str | None) -> Context:
+def item_views(opened: Opened, item: SheetItem, given: Given | None, notice: str | None) -> Context:
     """What the pages of all items show. ``given``: what was entered and is not saved; ``notice``:
     why.
     """

@@ -33,10 +33,10 @@ from llmpedia.site.data.run_reader import Entity, SiteRun
 from llmpedia.site.pages.claim_alignment import place
 from llmpedia.site.pages.claim_views import TIERS, WORDS, safe_link
 from llmpedia.site.pages.views import Bit
-from llmpedia.site.review.sheet import Choice, Given, Item, SheetFile, State, locked, put_together
+from llmpedia.site.review.sheet import Choice, Given, SheetFile, SheetItem, State, locked, put_together
 from llmpedia.site.review.store import Desk, Opened, item_views, sheet_views
 from llmpedia.site.urls import Addresses
-from llmpedia.site.wikitext.page import Page
+from llmpedia.site.wikitext.page import ArticlePage
 from llmpedia.store.run_folder import RunFolder
 from llmpedia.text.passages import cut_passages, rankings
 
@@ -234,7 +234,7 @@ def _audit(run: SiteRun, name: str) -> SiteAudit:
     return next(audit for audit in run.site_audits if audit.name == name)
 
 
-def _check_origin(path: Path, items: list[Item], audit: SiteAudit) -> None:
+def _check_origin(path: Path, items: list[SheetItem], audit: SiteAudit) -> None:
     """Two runs may bear one name, one after the other."""
     claims = _read(audit.run).claims
     for item in items:
@@ -271,7 +271,7 @@ def _read(audit: RunFolder) -> _Audited:
     return _Audited({row["claim_id"]: (row["subject_id"], row["text"]) for row in rows}, of_subject, counts)
 
 
-def _claim_number(item: Item) -> int:
+def _claim_number(item: SheetItem) -> int:
     number = item.id.rpartition(":")[2]
     return int(number) if number.isascii() and number.isdigit() and len(number) < 20 else -1
 
@@ -361,7 +361,7 @@ def agreement_of(path: Path) -> tuple[list[tuple[str, Any]], str | None]:
 
 
 def claim_page(
-    sheet: AuditSheet, item: Item, to: Addresses, given: Given | None, notice: str | None
+    sheet: AuditSheet, item: SheetItem, to: Addresses, given: Given | None, notice: str | None
 ) -> Context:
     """One claim: the article's sentence, the evidence as the judge had it, what the judge said."""
     draw = sheet.draw
@@ -441,7 +441,7 @@ def _context(sheet: AuditSheet, subject: int, number: int, to: Addresses) -> InT
         return None
     audited = _read(sheet.audit.run)
     ids = audited.of_subject[subject]
-    sentences = Page(article["wikitext"] or "", entity.name).sentences
+    sentences = ArticlePage(article["wikitext"] or "", entity.name).sentences
     at = place([audited.claims[n][1] for n in ids], sentences)[ids.index(number)]
     first = 0 if at is None else max(0, at - _NEIGHBOURS)
     around = [] if at is None else sentences[first : at + _NEIGHBOURS + 1]

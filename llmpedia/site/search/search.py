@@ -36,7 +36,7 @@ _CHUNK = re.compile(r'"([^"]*)"?|([^\s"]+)')
 
 
 @dataclass(frozen=True)
-class Hit:
+class PageHit:
     """An article that was found. ``snippet``: an excerpt with U+0002 and U+0003 around what was
     searched for; may be empty.
     """
@@ -76,7 +76,7 @@ def phrases_of(query: str) -> list[Phrase]:
     return phrases[:_MOST_PHRASES]
 
 
-class Search:
+class RunSearch:
     """Search of one run. Safe to use from several threads."""
 
     def __init__(self, run: SiteRun) -> None:
@@ -89,7 +89,7 @@ class Search:
         self._failed: str | None = None
         threading.Thread(target=self._begin, daemon=True, name="search").start()
 
-    def find(self, query: str, most: int) -> list[Hit]:
+    def find(self, query: str, most: int) -> list[PageHit]:
         """The best articles for a query: the title that it is, titles that begin so, then texts by
         relevance.
         """
@@ -178,7 +178,7 @@ class Search:
             rows = self._ask("SELECT rowid FROM words WHERE words MATCH ? LIMIT ?", (whole, most)) or []
         return [n for (n,) in [*(self._ask(others, (match, most)) or []), *rows]]
 
-    def _hits(self, numbers: Sequence[int], phrases: Sequence[Phrase]) -> list[Hit]:
+    def _hits(self, numbers: Sequence[int], phrases: Sequence[Phrase]) -> list[PageHit]:
         wanted = json.dumps([int(n) for n in numbers])
         texts = dict(
             self._ask(
@@ -190,7 +190,9 @@ class Search:
         for entity in self._run.entities(numbers):
             text = zlib.decompress(texts[entity.id]).decode() if entity.id in texts else ""
             hits.append(
-                Hit(entity.id, entity.name, excerpt(text, [(p.words, p.open) for p in phrases]), entity.hop)
+                PageHit(
+                    entity.id, entity.name, excerpt(text, [(p.words, p.open) for p in phrases]), entity.hop
+                )
             )
         return hits
 

@@ -9,9 +9,19 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from llmpedia.site.wikitext.inline import Inline
-from llmpedia.site.wikitext.source import TOKEN, Part, Source, split_template
+from llmpedia.site.wikitext.source import TOKEN, SourcePart, WikitextSource, split_template
 from llmpedia.site.wikitext.tables import markdown_table, read_html_table, read_infobox, read_table
-from llmpedia.site.wikitext.tree import BOLD, Block, Listing, Notes, Para, Quotation, Rule, Run, Title
+from llmpedia.site.wikitext.tree import (
+    BOLD,
+    Block,
+    ListBlock,
+    Notes,
+    Para,
+    Quotation,
+    Rule,
+    TextRun,
+    TitleBlock,
+)
 from llmpedia.wikitext import HEADING
 
 _MARKDOWN_HEADING = re.compile(r"(#{2,6})[ \t]+(\S.*?)[ \t]*#*[ \t]*")
@@ -29,7 +39,7 @@ _HARMLESS_SPACE = " \t\u3000"
 class Blocks:
     """Reads the blocks of one article."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: WikitextSource) -> None:
         self._source = source
         self._inline = Inline(source)
 
@@ -39,7 +49,7 @@ class Blocks:
 
     def read(self, text: str) -> list[Block]:
         """The blocks of a part, as of a cell: a heading there is no section, but bold text."""
-        return [Para([*_bold(b.runs)]) if isinstance(b, Title) else b for b in self._read(text)]
+        return [Para([*_bold(b.runs)]) if isinstance(b, TitleBlock) else b for b in self._read(text)]
 
     def _read(self, text: str) -> list[Block]:
         lines = text.split("\n")
@@ -74,7 +84,7 @@ class Blocks:
         if first == "\x02" and (token := TOKEN.fullmatch(line)) and token[1] in "BP":
             return self._part(token[1], int(token[2])), 1
         if first == "=" and (heading := HEADING.fullmatch(line)) and (words := self._inline.runs(heading[2])):
-            return [Title(len(heading[1]), words)], 1
+            return [TitleBlock(len(heading[1]), words)], 1
         if first in "-*_" and first and (rule := _RULE.fullmatch(line)):
             return [Rule(), *self._paragraph([rule[1]] if rule[1] else [])], 1
         if first == "#" and (title := self._markdown_heading(lines, at)):
@@ -107,7 +117,7 @@ class Blocks:
                 return [Notes()]
         return self._template(part)
 
-    def _template(self, part: Part) -> list[Block]:
+    def _template(self, part: SourcePart) -> list[Block]:
         """A template that is a quotation or a list: its parameters in order."""
         _, parameters = split_template(part.text)
         values = [
@@ -118,15 +128,15 @@ class Blocks:
             return [Quotation([block for value in values for block in self.read(value)])]
         if len(values) == 1:
             return self.read(values[0])
-        return [Listing("ul", [self.read(value) for value in values])] if values else []
+        return [ListBlock("ul", [self.read(value) for value in values])] if values else []
 
-    def _markdown_heading(self, lines: list[str], at: int) -> Title | None:
+    def _markdown_heading(self, lines: list[str], at: int) -> TitleBlock | None:
         """``## Words``, unless it stands among lines of a numbered list."""
         match = _MARKDOWN_HEADING.fullmatch(lines[at].strip())
         beside = [lines[i].lstrip()[:1] for i in (at - 1, at + 1) if 0 <= i < len(lines)]
         if not match or "#" in beside:
             return None
-        return Title(len(match[1]), self._inline.runs(match[2]))
+        return TitleBlock(len(match[1]), self._inline.runs(match[2]))
 
     def _items(self, lines: list[str], at: int) -> tuple[list[Block], int]:
         items = []
@@ -142,7 +152,7 @@ class Blocks:
         before.
         """
         for kind, group in groupby(items, key=lambda item: {"*": "ul", "#": "ol"}.get(item[0][0], "dl")):
-            listing = Listing(kind)  # type: ignore[arg-type]
+            listing = ListBlock(kind)  # type: ignore[arg-type]
             deeper: list[tuple[str, str]] = []
             for marks, text in [*group, ("", "")]:
                 if len(marks) > 1:
@@ -158,7 +168,7 @@ class Blocks:
             yield listing
 
     @staticmethod
-    def _add(listing: Listing, blocks: list[Block], term: bool) -> None:
+    def _add(listing: ListBlock, blocks: list[Block], term: bool) -> None:
         listing.items.append(blocks)
         listing.terms.append(term)
 
@@ -202,5 +212,5 @@ class Blocks:
         return list(self._lists(items)), len(items)
 
 
-def _bold(runs: list[Run]) -> Iterator[Run]:
-    return (Run(run.text, run.style | BOLD, run.link, run.url, run.note) for run in runs)
+def _bold(runs: list[TextRun]) -> Iterator[TextRun]:
+    return (TextRun(run.text, run.style | BOLD, run.link, run.url, run.note) for run in runs)

@@ -22,16 +22,16 @@ from llmpedia.site.wikitext.tree import (
     TEMPLATE,
     UNDERLINE,
     Block,
-    Cell,
     Labels,
-    Listing,
+    ListBlock,
     Notes,
     Para,
     Quotation,
     Rule,
-    Run,
     Table,
-    Title,
+    TableCell,
+    TextRun,
+    TitleBlock,
 )
 
 if TYPE_CHECKING:
@@ -160,9 +160,9 @@ class Writer:
                 return f'<pre dir="auto">{self._para(block)}</pre>'
             case Para():
                 return f'<p dir="auto">{self._para(block)}</p>'
-            case Title(level=level, runs=runs, anchor=anchor):
+            case TitleBlock(level=level, runs=runs, anchor=anchor):
                 return f'<h{level} dir="auto" id="{anchor}">{self._runs(runs)}</h{level}>'
-            case Listing():
+            case ListBlock():
                 return self._listing(block)
             case Table():
                 return self._table(block)
@@ -185,7 +185,7 @@ class Writer:
     def _items(self, tag: str, items: Sequence[Sequence[Block]]) -> str:
         return "".join(f'<{tag} dir="auto">{self._inside(item)}</{tag}>' for item in items)
 
-    def _listing(self, listing: Listing) -> str:
+    def _listing(self, listing: ListBlock) -> str:
         if listing.kind != "dl":
             return f"<{listing.kind}>{self._items('li', listing.items)}</{listing.kind}>"
         pairs = zip(listing.items, listing.terms, strict=True)
@@ -196,7 +196,7 @@ class Writer:
         rows = "".join(f"<tr>{''.join(map(self._cell, row))}</tr>" for row in table.rows)
         return f'<table class="{"infobox" if table.infobox else "wt"}">{caption}<tbody>{rows}</tbody></table>'
 
-    def _cell(self, cell: Cell) -> str:
+    def _cell(self, cell: TableCell) -> str:
         tag, scope = ("th", ' scope="row"' if cell.label else "") if cell.header else ("td", "")
         columns = f' colspan="{cell.colspan}"' if cell.colspan > 1 else ""
         rows = f' rowspan="{cell.rowspan}"' if cell.rowspan > 1 else ""
@@ -225,7 +225,7 @@ class Writer:
             out.append(self._sentence(para.first + i, list(cutter.take(start, end, until))))
         return "".join(out) or self._runs(para.runs)
 
-    def _sentence(self, number: int, runs: list[Run]) -> str:
+    def _sentence(self, number: int, runs: list[TextRun]) -> str:
         marks = self._marks.get(number, ())
         worst = min((VERDICTS.index(mark.verdict) for mark in marks), default=None)
         kind = "s" if worst is None else f"s {VERDICTS[worst]}"
@@ -246,7 +246,7 @@ class Writer:
         self._used.add(name)
         return f' id="{name}"' if fresh else ""
 
-    def _runs(self, runs: Sequence[Run]) -> str:
+    def _runs(self, runs: Sequence[TextRun]) -> str:
         out: list[str] = []
         at = 0
         while at < len(runs):
@@ -275,7 +275,7 @@ class Writer:
             f'aria-label="note {number}">{number}</a></sup>'
         )
 
-    def _link(self, run: Run) -> tuple[str, str]:
+    def _link(self, run: TextRun) -> tuple[str, str]:
         if run.link is None:
             if run.url is None:
                 return "", ""
@@ -292,11 +292,11 @@ class Writer:
 class _Cutter:
     """Gives the runs of a paragraph out, sentence after sentence."""
 
-    def __init__(self, runs: Sequence[Run]) -> None:
+    def __init__(self, runs: Sequence[TextRun]) -> None:
         self._runs = runs
         self._at = self._place = 0  # the next run, and where it begins
 
-    def take(self, start: int, end: int, until: int) -> Iterator[Run]:
+    def take(self, start: int, end: int, until: int) -> Iterator[TextRun]:
         """The parts of runs between ``start`` and ``end``, and the notes up to ``until``, where the
         next sentence begins.
         """
@@ -313,7 +313,7 @@ class _Cutter:
             else:
                 part = run.text[max(start - place, 0) : max(min(end, stop) - place, 0)]
                 if part:
-                    yield Run(part, run.style, run.link, run.url)
+                    yield TextRun(part, run.style, run.link, run.url)
                 if stop > until:
                     return
             self._at = self._at + 1
@@ -326,7 +326,7 @@ def _style_tags(style: int) -> tuple[str, str]:
     return "".join(before for before, _ in tags), "".join(after for _, after in reversed(tags))
 
 
-def _styled(run: Run) -> str:
+def _styled(run: TextRun) -> str:
     if run.text == BREAK:
         return "<br>"
     before, after = _style_tags(run.style)

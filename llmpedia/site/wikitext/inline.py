@@ -10,7 +10,7 @@ from collections import defaultdict
 from urllib.parse import urlsplit
 
 from llmpedia.audit.wikipedia.templates import template_text
-from llmpedia.site.wikitext.source import MAX_NESTING, TOKEN, Source, split_template
+from llmpedia.site.wikitext.source import MAX_NESTING, TOKEN, WikitextSource, split_template
 from llmpedia.site.wikitext.tree import (
     BOLD,
     BREAK,
@@ -23,7 +23,7 @@ from llmpedia.site.wikitext.tree import (
     SUP,
     TEMPLATE,
     UNDERLINE,
-    Run,
+    TextRun,
 )
 
 _STYLES = {
@@ -120,36 +120,38 @@ def safe_url(url: str) -> str | None:
 class Inline:
     """Reads the running text of one article, or of one of its notes: a category in a note is text."""
 
-    def __init__(self, source: Source, note: bool = False) -> None:
+    def __init__(self, source: WikitextSource, note: bool = False) -> None:
         self._source = source
         self._note = note
         self._depth = 0
 
-    def runs(self, text: str, style: int = 0, url: str | None = None, link: int | None = None) -> list[Run]:
+    def runs(
+        self, text: str, style: int = 0, url: str | None = None, link: int | None = None
+    ) -> list[TextRun]:
         """The runs of a paragraph, with single spaces throughout and none at the ends."""
         return _tidy(self._read(text, style, url, link))
 
-    def literal(self, text: str) -> list[Run]:
+    def literal(self, text: str) -> list[TextRun]:
         """The runs of a text whose lines and marks are kept as they are."""
         out = []
         at = 0
         for token in TOKEN.finditer(text):
             out += [
-                Run(clean_text(text[at : token.start()]), CODE),
+                TextRun(clean_text(text[at : token.start()]), CODE),
                 *self._token(token[1], int(token[2]), CODE, None, None),
             ]
             at = token.end()
-        out.append(Run(clean_text(text[at:]).rstrip("\n"), CODE))
+        out.append(TextRun(clean_text(text[at:]).rstrip("\n"), CODE))
         return [run for run in out if run.text or run.note is not None]
 
-    def categories(self) -> list[list[Run]]:
+    def categories(self) -> list[list[TextRun]]:
         """The names of the categories, in order."""
         found = (text for text in self._source.others if _CATEGORY.match(text))
         names = (_CATEGORY.sub("", text, count=1).partition("|")[0] for text in found)
         return [runs for name in names if (runs := self.runs(name))]
 
-    def _read(self, text: str, style: int, url: str | None, link: int | None) -> list[Run]:
-        out: list[Run] = []
+    def _read(self, text: str, style: int, url: str | None, link: int | None) -> list[TextRun]:
+        out: list[TextRun] = []
         tags = _matched_tags(text)
         stars = _Stars(text)
         at = base = 0
@@ -157,22 +159,22 @@ class Inline:
             start = piece.start()
             kind = piece.lastgroup
             if start > at:
-                out.append(Run(shown_text(text[at:start]), style | base, link, url))
+                out.append(TextRun(shown_text(text[at:start]), style | base, link, url))
             at = piece.end()
             if piece["quotes"]:
                 toggled, rest = _quotes(len(piece["quotes"]))
                 base ^= toggled
-                out.append(Run("'" * rest, style | base, link, url))
+                out.append(TextRun("'" * rest, style | base, link, url))
             elif piece["stars"]:
                 toggles = stars.toggles(start, bool(base & BOLD))
                 base ^= BOLD * toggles
-                out.append(Run("**" * (not toggles), style | base, link, url))
+                out.append(TextRun("**" * (not toggles), style | base, link, url))
             elif piece["tag"]:
                 turned = self._tag(piece, start in tags)
                 base = base if turned is None else (base & ~turned if piece["slash"] else base | turned)
                 if turned is None:
                     out.append(
-                        Run(
+                        TextRun(
                             BREAK if piece["tag"].lower() == "br" else shown_text(piece.group()),
                             style | base,
                             link,
@@ -183,7 +185,7 @@ class Inline:
                 out += self._token(piece["letter"], int(piece["number"]), style | base, url, link)
             elif kind is not None:
                 out += self._outside(piece, style | base, url, link)
-        out.append(Run(shown_text(text[at:]), style | base, link, url))
+        out.append(TextRun(shown_text(text[at:]), style | base, link, url))
         return out
 
     @staticmethod
@@ -191,36 +193,38 @@ class Inline:
         """The style that a tag turns on or off; None for one that is text."""
         return _STYLES.get(piece["tag"].lower()) if matched else None
 
-    def _outside(self, piece: re.Match[str], style: int, url: str | None, link: int | None) -> list[Run]:
+    def _outside(self, piece: re.Match[str], style: int, url: str | None, link: int | None) -> list[TextRun]:
         """Links to other sites, and the Markdown that holds text of its own."""
         if piece["slanted"]:
             return self._read(piece["slanted"], style | ITALIC, url, link)
         if piece["code"]:
-            return [Run(shown_text(piece["code"]), style | CODE, link, url)]
+            return [TextRun(shown_text(piece["code"]), style | CODE, link, url)]
         if piece["bare"]:
             address = piece["bare"].rstrip(".,;:!?'*")
             if address.endswith(")") and address.count("(") < address.count(")"):
                 address = address.rstrip(")")
             rest = piece["bare"][len(address) :]
             return [
-                Run(shown_text(address), style, link, url or safe_url(address)),
-                Run(shown_text(rest), style, link, url),
+                TextRun(shown_text(address), style, link, url or safe_url(address)),
+                TextRun(shown_text(rest), style, link, url),
             ]
         words, address = (
             (piece["words"], piece["outside"]) if piece["outside"] else (piece["shown"], piece["target"])
         )
         found = safe_url(address)
         if found is None:
-            return [Run(shown_text(piece.group()), style, link, url)]
+            return [TextRun(shown_text(piece.group()), style, link, url)]
         return (
             self._read(words, style, url or found, link)
             if words.strip()
-            else [Run(shown_text(address), style, link, url or found)]
+            else [TextRun(shown_text(address), style, link, url or found)]
         )
 
-    def _token(self, letter: str, number: int, style: int, url: str | None, link: int | None) -> list[Run]:
+    def _token(
+        self, letter: str, number: int, style: int, url: str | None, link: int | None
+    ) -> list[TextRun]:
         if letter == "N":
-            return [Run("", note=number)]
+            return [TextRun("", note=number)]
         if letter in "ZP":
             return self._literal_run(number, style, url, link)
         self._depth += 1
@@ -229,11 +233,13 @@ class Inline:
         finally:
             self._depth -= 1
 
-    def _nested(self, letter: str, number: int, style: int, url: str | None, link: int | None) -> list[Run]:
+    def _nested(
+        self, letter: str, number: int, style: int, url: str | None, link: int | None
+    ) -> list[TextRun]:
         """A part that may hold others; too deep inside, its own text alone."""
         found = self._source.links[number] if letter == "L" else None
         if found is not None and not found.markup:
-            return [Run(clean_text(found.label), style, number)]
+            return [TextRun(clean_text(found.label), style, number)]
         if found is not None:
             url = None
             link = number
@@ -241,27 +247,27 @@ class Inline:
         else:
             text = self._source.others[number] if letter == "O" else self._source.parts[number].text
         if self._depth > _DEEPEST:
-            return [Run(shown_text(TOKEN.sub(" ", text)), style, link, url)]
+            return [TextRun(shown_text(TOKEN.sub(" ", text)), style, link, url)]
         if found is not None:
             return self._read(text, style, url, link)
         return (self._other if letter == "O" else self._template)(text, style, url, link)
 
-    def _literal_run(self, number: int, style: int, url: str | None, link: int | None) -> list[Run]:
+    def _literal_run(self, number: int, style: int, url: str | None, link: int | None) -> list[TextRun]:
         tag, text = self._source.literals[number]
         if tag == "nowiki":
-            return [Run(shown_text(text), style, link, url)]
+            return [TextRun(shown_text(text), style, link, url)]
         return self._literal_parts(text, style | CODE, url, link)
 
-    def _literal_parts(self, text: str, style: int, url: str | None, link: int | None) -> list[Run]:
+    def _literal_parts(self, text: str, style: int, url: str | None, link: int | None) -> list[TextRun]:
         out = []
         at = 0
         for token in TOKEN.finditer(text):
-            out.append(Run(shown_text(text[at : token.start()]), style, link, url))
+            out.append(TextRun(shown_text(text[at : token.start()]), style, link, url))
             out += self._token(token[1], int(token[2]), style, url, link)
             at = token.end()
-        return [*out, Run(shown_text(text[at:]), style, link, url)]
+        return [*out, TextRun(shown_text(text[at:]), style, link, url)]
 
-    def _other(self, text: str, style: int, url: str | None, link: int | None) -> list[Run]:
+    def _other(self, text: str, style: int, url: str | None, link: int | None) -> list[TextRun]:
         """A link that names no article: a file as its caption, a category nowhere here, another
         wiki as its text.
         """
@@ -271,18 +277,18 @@ class Inline:
         if _FILE.match(first):
             caption = " ".join(part for part in rest if not _FILE_OPTION.fullmatch(part))
             return [
-                Run(" "),
+                TextRun(" "),
                 *self._read(caption if caption.strip() else first, style | FILE, url, link),
-                Run(" "),
+                TextRun(" "),
             ]
         return self._read(_SCORE.sub("", rest[-1] if rest and rest[-1].strip() else first), style, url, link)
 
-    def _template(self, text: str, style: int, url: str | None, link: int | None) -> list[Run]:
+    def _template(self, text: str, style: int, url: str | None, link: int | None) -> list[TextRun]:
         """What a template says, where its name tells; else its name and its parameters, small."""
         name, parameters = split_template(text)
         values = [value for _, value in parameters]
         if name in _SIGNS:
-            return [Run(_SIGNS[name], style, link, url)]
+            return [TextRun(_SIGNS[name], style, link, url)]
         if _PLAIN.fullmatch(name) and values:
             return self._joined(values, " ", style, url, link)
         if _LANGUAGE.fullmatch(name.partition("-")[0]) and values:
@@ -292,17 +298,17 @@ class Inline:
             return self._read(template_text(name, parameters), style, url, link)
         out = self._read(name, style | TEMPLATE, url, link)
         for i, (key, value) in enumerate(parameters):
-            out.append(Run(" · " if i else ": ", style | TEMPLATE, link, url))
+            out.append(TextRun(" · " if i else ": ", style | TEMPLATE, link, url))
             out += self._read(f"{key}: {value}" if key else value, style | TEMPLATE, url, link)
         return out
 
     def _joined(
         self, values: list[str], mark: str, style: int, url: str | None, link: int | None
-    ) -> list[Run]:
-        out: list[Run] = []
+    ) -> list[TextRun]:
+        out: list[TextRun] = []
         for value in values:
             out += [
-                *([Run(mark, style, link, url)] if out else []),
+                *([TextRun(mark, style, link, url)] if out else []),
                 *self._read(value.strip(), style, url, link),
             ]
         return out
@@ -353,11 +359,11 @@ def _matched_tags(text: str) -> set[int]:
     return matched
 
 
-def _tidy(runs: list[Run]) -> list[Run]:
+def _tidy(runs: list[TextRun]) -> list[TextRun]:
     """Runs that look the same as one; single spaces across them, none at the ends or behind a line
     break.
     """
-    out: list[Run] = []
+    out: list[TextRun] = []
     spaced = True
     for run in runs:
         if run.note is not None or run.text == BREAK:
@@ -372,7 +378,7 @@ def _tidy(runs: list[Run]) -> list[Run]:
         if last and last.note is None and last.text != BREAK and _look(last) == _look(run):
             last.text += text
         else:
-            out.append(Run(text, run.style, run.link, run.url))
+            out.append(TextRun(text, run.style, run.link, run.url))
     for run in reversed(out):
         if run.note is None:
             run.text = run.text.rstrip(" \n")
@@ -381,5 +387,5 @@ def _tidy(runs: list[Run]) -> list[Run]:
     return [run for run in out if run.text or run.note is not None]
 
 
-def _look(run: Run) -> tuple[int, int | None, str | None]:
+def _look(run: TextRun) -> tuple[int, int | None, str | None]:
     return run.style, run.link, run.url

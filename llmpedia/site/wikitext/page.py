@@ -18,28 +18,28 @@ from llmpedia.site.text.slugs import ascii_words
 from llmpedia.site.wikitext.blocks import Blocks
 from llmpedia.site.wikitext.html import VERDICTS, Mark, Target, Writer, cleaned
 from llmpedia.site.wikitext.inline import Inline, clean_text
-from llmpedia.site.wikitext.source import Source, read_source
+from llmpedia.site.wikitext.source import WikitextSource, read_source
 from llmpedia.site.wikitext.tree import (
     BREAK,
     Block,
     Labels,
     Notes,
     Para,
-    Run,
     Table,
-    Title,
+    TextRun,
+    TitleBlock,
     paragraphs,
     run_lists,
 )
 
-__all__ = ["VERDICTS", "Heading", "Html", "Mark", "Page", "Part", "Target"]
+__all__ = ["VERDICTS", "ArticlePage", "Html", "Mark", "PageHeading", "PagePart", "Target"]
 
 # Ten times the longest article that a model writes; more is a loop.
 _LONGEST = 100_000
 
 
 @dataclass(frozen=True)
-class Heading:
+class PageHeading:
     """``level`` 2 is a section. ``anchor``: the id of the heading, unique on the page."""
 
     level: int
@@ -59,7 +59,7 @@ class Html:
 
 
 @dataclass(frozen=True)
-class Part:
+class PagePart:
     """What stands together: in the infobox, before the first heading, under one, among the
     categories.
 
@@ -67,11 +67,11 @@ class Part:
     """
 
     kind: Literal["infobox", "lead", "section", "categories"]
-    heading: Heading | None
+    heading: PageHeading | None
     paragraphs: tuple[tuple[int, int], ...]
 
 
-class Page:
+class ArticlePage:
     """One article, parsed once.
 
     ``sentences``: plain text of each, in the order of the page: infobox, lead, body, notes,
@@ -87,7 +87,7 @@ class Page:
         self._note_numbers: dict[int, int] = {}
         self._infobox: list[Block] = next(([b] for b in blocks if isinstance(b, Table) and b.infobox), [])
         rest = [b for b in blocks if not (self._infobox and b is self._infobox[0])]
-        first = next((i for i, b in enumerate(rest) if isinstance(b, Title)), len(rest))
+        first = next((i for i, b in enumerate(rest) if isinstance(b, TitleBlock)), len(rest))
         self._lead = rest[:first]
         self._body = rest[first:]
         self._add_notes(source)
@@ -111,29 +111,31 @@ class Page:
         )
         return Html(infobox, lead, body)
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[PagePart]:
         """All sentences by the part they stand in, in their order; a part without any is left out,
         a section never.
         """
         headings = iter(self.contents)
         sections: list[
-            tuple[Literal["infobox", "lead", "section", "categories"], Heading | None, list[Block]]
+            tuple[Literal["infobox", "lead", "section", "categories"], PageHeading | None, list[Block]]
         ]
         sections = [("infobox", None, self._infobox), ("lead", None, [*self._lead])]
         for block in self._body:
-            if isinstance(block, Title):
+            if isinstance(block, TitleBlock):
                 sections.append(("section", next(headings), []))
             elif isinstance(block, Labels):
                 sections.append(("categories", None, [block]))
             else:
                 sections[-1][2].append(block)
         parts = [
-            Part(kind, heading, tuple((p.first, p.first + len(p.cuts)) for p in paragraphs(blocks) if p.cuts))
+            PagePart(
+                kind, heading, tuple((p.first, p.first + len(p.cuts)) for p in paragraphs(blocks) if p.cuts)
+            )
             for kind, heading, blocks in sections
         ]
         return [part for part in parts if part.paragraphs or part.kind == "section"]
 
-    def _add_notes(self, source: Source) -> None:
+    def _add_notes(self, source: WikitextSource) -> None:
         """Numbers the notes as they come and puts their list where the article has a place for it,
         else at the end.
         """
@@ -151,11 +153,11 @@ class Page:
         else:
             place.items = items
 
-    def _anchored(self) -> list[Heading]:
-        headings: list[Heading] = []
+    def _anchored(self) -> list[PageHeading]:
+        headings: list[PageHeading] = []
         taken: dict[str, int] = {}
         for block in self._body:
-            if isinstance(block, Title):
+            if isinstance(block, TitleBlock):
                 text = "".join(run.text for run in block.runs).replace(BREAK, " ").strip()
                 words = f"h-{ascii_words(text)[:60].strip('-') or 'section'}"
                 block.anchor = words
@@ -163,7 +165,7 @@ class Page:
                     taken[words] = taken.get(words, 1) + 1
                     block.anchor = f"{words}-{taken[words]}"
                 taken.setdefault(block.anchor, 1)
-                headings.append(Heading(block.level, text, block.anchor))
+                headings.append(PageHeading(block.level, text, block.anchor))
         return headings
 
     def _number(self, para: Para) -> None:
@@ -177,22 +179,22 @@ class Page:
             self.sentences.append(" ".join([para.label, words]).strip() if i == 0 else words)
 
 
-def _read(wikitext: str) -> tuple[list[Block], Source]:
+def _read(wikitext: str) -> tuple[list[Block], WikitextSource]:
     if len(wikitext) > _LONGEST:
         parts = (" ".join(clean_text(part).split()) for part in wikitext.split("\n\n"))
-        return [Para([Run(part)]) for part in parts if part], Source()
+        return [Para([TextRun(part)]) for part in parts if part], WikitextSource()
     source = read_source(wikitext)
     return Blocks(source).article(), source
 
 
-def _note(text: str) -> list[Run]:
+def _note(text: str) -> list[TextRun]:
     """The text of a note alone: its links lead nowhere."""
     inner = read_source(text)
     runs = Inline(inner, note=True).runs(inner.text)
-    return [Run(run.text, run.style) for run in runs if run.note is None]
+    return [TextRun(run.text, run.style) for run in runs if run.note is None]
 
 
-def _whole(runs: Sequence[Run]) -> list[tuple[int, int]]:
+def _whole(runs: Sequence[TextRun]) -> list[tuple[int, int]]:
     """(start, end) of the links: none is cut in two."""
     sentences = []
     at = 0

@@ -82,7 +82,7 @@ class SourceLink:
 
 
 @dataclass(frozen=True)
-class Part:
+class SourcePart:
     """What stood between the marks of a template, a table or a quotation, with tokens."""
 
     kind: PartKind
@@ -90,7 +90,7 @@ class Part:
 
 
 @dataclass
-class Source:
+class WikitextSource:
     """``text`` with tokens, and what the tokens stand for. ``literals``: (tag, text), the tag
     ``nowiki`` or as written.
     """
@@ -100,12 +100,12 @@ class Source:
     others: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     literals: list[tuple[str, str]] = field(default_factory=list)
-    parts: list[Part] = field(default_factory=list)
+    parts: list[SourcePart] = field(default_factory=list)
 
 
-def read_source(wikitext: str) -> Source:
+def read_source(wikitext: str) -> WikitextSource:
     """Takes any text; what is not well formed stays in it as it is."""
-    source = Source()
+    source = WikitextSource()
     text = CONTROL.sub(" ", wikitext.replace("\r\n", "\n"))
     masked, marked, hidden = _without_hidden(text, source)
     text = _with_links(masked, marked, hidden, source)
@@ -122,7 +122,7 @@ def read_source(wikitext: str) -> Source:
     return source
 
 
-def _inner(text: str, source: Source) -> str:
+def _inner(text: str, source: WikitextSource) -> str:
     return _with_parts(_SETTING.sub("", text), source)
 
 
@@ -145,7 +145,7 @@ def _token(letter: str, number: int) -> str:
     return f"\x02{letter}{number}\x03"
 
 
-def _without_hidden(text: str, source: Source) -> tuple[str, str, list[str]]:
+def _without_hidden(text: str, source: WikitextSource) -> tuple[str, str, list[str]]:
     r"""The text as the scanner of links wants it, the same with ``\x1f`` for each hidden part, and
     their tokens.
 
@@ -204,7 +204,7 @@ def _closed(text: str, opened: re.Match[str], hopeless: set[str]) -> tuple[int, 
     return start, ends.start(), ends.end()
 
 
-def _hidden_token(tag: str, content: str, named: dict[str, int], source: Source) -> str:
+def _hidden_token(tag: str, content: str, named: dict[str, int], source: WikitextSource) -> str:
     kind = tag[:4].lower()
     if kind == "<!--":
         return ""
@@ -213,7 +213,7 @@ def _hidden_token(tag: str, content: str, named: dict[str, int], source: Source)
         return _token("Z", len(source.literals) - 1)
     if tag[4:].lower().startswith("erences"):
         if not content:
-            source.parts.append(Part("notes", ""))
+            source.parts.append(SourcePart("notes", ""))
             return _token("B", len(source.parts) - 1)
         content = _LISTED_REF.sub("", content, count=1)
     name = _REF_NAME.search(tag)
@@ -233,7 +233,7 @@ def _hidden_token(tag: str, content: str, named: dict[str, int], source: Source)
     return _token("N", number)
 
 
-def _with_links(masked: str, marked: str, hidden: list[str], source: Source) -> str:
+def _with_links(masked: str, marked: str, hidden: list[str], source: WikitextSource) -> str:
     spans = scan_links(masked)[0]
     source.links = [SourceLink("", "", False)] * len(spans)
     waiting = iter(hidden)
@@ -269,7 +269,7 @@ def _with_links(masked: str, marked: str, hidden: list[str], source: Source) -> 
     return piece(0, len(marked), 0)[0]
 
 
-def _with_others(text: str, source: Source) -> str:
+def _with_others(text: str, source: WikitextSource) -> str:
     def other(match: re.Match[str]) -> str:
         if not match.group(1).strip():
             return match.group()
@@ -283,7 +283,7 @@ def _with_others(text: str, source: Source) -> str:
     return text
 
 
-def _with_literals(text: str, source: Source) -> str:
+def _with_literals(text: str, source: WikitextSource) -> str:
     out = []
     at = 0
     hopeless = set[str]()
@@ -315,7 +315,7 @@ class _Open:
     texts: list[str]
 
 
-def _with_parts(text: str, source: Source) -> str:
+def _with_parts(text: str, source: WikitextSource) -> str:
     """Templates, tables and quotations as tokens, the innermost first; unclosed marks stay, a
     heading ends all.
     """
@@ -358,7 +358,7 @@ def _kind(match: re.Match[str]) -> tuple[str, bool]:
     }[mark]
 
 
-def _give_up(stack: list[_Open], source: Source) -> None:
+def _give_up(stack: list[_Open], source: WikitextSource) -> None:
     """The innermost open mark becomes text; an infobox that nothing closes ends with its last
     parameter.
     """
@@ -374,7 +374,7 @@ def _give_up(stack: list[_Open], source: Source) -> None:
     stack[-1].texts += [lost.mark, text]
 
 
-def _part(closed: _Open, text: str, source: Source) -> str:
+def _part(closed: _Open, text: str, source: WikitextSource) -> str:
     kind: PartKind = "template"
     if closed.kind == "}}":
         patterns: tuple[tuple[PartKind, re.Pattern[str]], ...] = (
@@ -386,6 +386,6 @@ def _part(closed: _Open, text: str, source: Source) -> str:
         kind = next((k for k, pattern in patterns if pattern.match(text)), "template")
     else:
         kind = {"|}": "table", "table": "html_table", "blockquote": "blockquote"}[closed.kind]  # type: ignore[assignment]
-    source.parts.append(Part(kind, text))
+    source.parts.append(SourcePart(kind, text))
     number = len(source.parts) - 1
     return _token("T", number) if kind == "template" else f"\n{_token('B', number)}\n"

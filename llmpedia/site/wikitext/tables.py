@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from llmpedia.site.wikitext.inline import shown_text
 from llmpedia.site.wikitext.source import split_template
-from llmpedia.site.wikitext.tree import Block, Cell, Para, Table, paragraphs
+from llmpedia.site.wikitext.tree import Block, Para, Table, TableCell, paragraphs
 
 _ATTRIBUTES = re.compile(r"\s*(?:[\w-]+\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s|\"'\x02]+)\s*)+\|(?!\|)")
 _SPAN = re.compile(r"\b(col|row)span\s*=\s*[\"']?\s*(\d{1,3})", re.I)
@@ -30,9 +30,9 @@ class _Draft:
     attributes: str = ""
     lines: list[str] = field(default_factory=list)
 
-    def cell(self, blocks: Blocks) -> Cell:
+    def cell(self, blocks: Blocks) -> TableCell:
         spans = {m[1].lower(): min(max(int(m[2]), 1), _WIDEST) for m in _SPAN.finditer(self.attributes)}
-        return Cell(blocks("\n".join(self.lines)), self.header, spans.get("col", 1), spans.get("row", 1))
+        return TableCell(blocks("\n".join(self.lines)), self.header, spans.get("col", 1), spans.get("row", 1))
 
 
 def read_table(text: str, blocks: Blocks) -> Table:
@@ -109,7 +109,7 @@ def markdown_table(lines: list[str], at: int, blocks: Blocks) -> tuple[Table, in
         for line in [lines[at], *lines[at + 2 : end]]
     ]
     return Table(
-        [[Cell(blocks(part), header=i == 0) for part in row] for i, row in enumerate(rows)]
+        [[TableCell(blocks(part), header=i == 0) for part in row] for i, row in enumerate(rows)]
     ), end - at
 
 
@@ -130,8 +130,8 @@ def read_infobox(text: str, blocks: Blocks) -> Table:
             if first is None:
                 value_blocks.append(first := Para([]))
             first.label = label
-        heads = [Cell([], header=True, label=label)] if label else []
-        table.rows.append([*heads, Cell(value_blocks, colspan=1 if label else 2)])
+        heads = [TableCell([], header=True, label=label)] if label else []
+        table.rows.append([*heads, TableCell(value_blocks, colspan=1 if label else 2)])
     return table
 
 

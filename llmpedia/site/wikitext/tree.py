@@ -16,7 +16,7 @@ BREAK = "\n"
 
 
 @dataclass(slots=True)
-class Run:
+class TextRun:
     """``text``: plain, single spaces; ``BREAK`` alone is a line break. ``link``: number of the link
     to a title. ``url``: of a link to another site. ``note``: number of the footnote that stands
     here, the text is empty then.
@@ -38,7 +38,7 @@ class Para:
     sentence.
     """
 
-    runs: list[Run]
+    runs: list[TextRun]
     literal: bool = False
     label: str = ""
     cuts: list[tuple[int, int]] = field(default_factory=list)
@@ -46,16 +46,16 @@ class Para:
 
 
 @dataclass(slots=True)
-class Title:
+class TitleBlock:
     """A heading. ``level`` 2 is a section."""
 
     level: int
-    runs: list[Run]
+    runs: list[TextRun]
     anchor: str = ""
 
 
 @dataclass(slots=True)
-class Listing:
+class ListBlock:
     """``kind``: the element. A ``dl`` has terms and definitions in ``items``; ``terms`` says which
     are terms.
     """
@@ -66,7 +66,7 @@ class Listing:
 
 
 @dataclass(slots=True)
-class Cell:
+class TableCell:
     """Of a table. ``label``: plain words in place of blocks, of the same sentence as the next
     cell's first.
     """
@@ -84,7 +84,7 @@ class Table:
     columns.
     """
 
-    rows: list[list[Cell]]
+    rows: list[list[TableCell]]
     caption: list["Block"] = field(default_factory=list)
     infobox: bool = False
 
@@ -115,7 +115,7 @@ class Labels:
     items: list[list["Block"]]
 
 
-Block = Para | Title | Listing | Table | Quotation | Rule | Notes | Labels
+Block = Para | TitleBlock | ListBlock | Table | Quotation | Rule | Notes | Labels
 
 
 def paragraphs(blocks: Sequence[Block]) -> Iterator[Para]:
@@ -127,10 +127,10 @@ def paragraphs(blocks: Sequence[Block]) -> Iterator[Para]:
             yield from paragraphs(_inside(block))
 
 
-def run_lists(blocks: Sequence[Block]) -> Iterator[list[Run]]:
+def run_lists(blocks: Sequence[Block]) -> Iterator[list[TextRun]]:
     """The runs of all headings and paragraphs in order."""
     for block in blocks:
-        if isinstance(block, Para | Title):
+        if isinstance(block, Para | TitleBlock):
             yield block.runs
         else:
             yield from run_lists(_inside(block))
@@ -138,7 +138,7 @@ def run_lists(blocks: Sequence[Block]) -> Iterator[list[Run]]:
 
 def _inside(block: Block) -> list[Block]:
     match block:
-        case Listing(items=items) | Labels(items=items):
+        case ListBlock(items=items) | Labels(items=items):
             return [b for item in items for b in item]
         case Table(rows=rows, caption=caption):
             return [*caption, *(b for row in rows for cell in row for b in cell.blocks)]

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from llmpedia.analysis.output.drawing import write_figures
-from llmpedia.analysis.probe.data import Facts, HumanGrade
+from llmpedia.analysis.probe.data import HumanGrade, QuestionFacts
 from llmpedia.analysis.probe.figures import probe_figures
 from llmpedia.analysis.probe.report import probe_report, write_probe_report
 from tests.analysis.probe.test_results import probe
@@ -25,8 +25,11 @@ def full():
         name: "".join("CPFCPFFPje"[(q * (n + 3) + q // 7) % 10] for q in range(count))
         for n, name in enumerate(NAMES)
     }
-    facts = {NAMES[0]: Facts("Fam$ily", 397, True, "gt100"), NAMES[1]: Facts("Fam$ily", 397, False, "gt100")}
-    facts[NAMES[2]] = Facts("_hidden", 2, True, "lt10")
+    facts = {
+        NAMES[0]: QuestionFacts("Fam$ily", 397, True, "gt100"),
+        NAMES[1]: QuestionFacts("Fam$ily", 397, False, "gt100"),
+    }
+    facts[NAMES[2]] = QuestionFacts("_hidden", 2, True, "lt10")
     human = tuple(HumanGrade(NAMES[0], f"q{n:03}", "partial", (True, False)) for n in range(6))
     columns = {
         "group_id": [f"g{n // 2}" for n in range(count)],

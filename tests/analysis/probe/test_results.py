@@ -9,12 +9,12 @@ import pytest
 
 from llmpedia.analysis.probe.data import (
     ALL_MODELS,
-    Facts,
-    Graded,
+    GradedResponse,
     HumanGrade,
-    Item,
     ModelRun,
     ProbeData,
+    ProbeQuestion,
+    QuestionFacts,
     items_of,
     model_run,
     shares,
@@ -30,11 +30,11 @@ from llmpedia.errors import InputError
 from llmpedia.tables import table
 
 LETTERS = {
-    "C": Graded("complete", truncated=False),
-    "P": Graded("partial", truncated=False),
-    "F": Graded("failed", truncated=True),
-    "e": Graded(None, "the engine gave up", "closed_book"),
-    "j": Graded(None, "the judge's answer is no JSON", "grade", truncated=False),
+    "C": GradedResponse("complete", truncated=False),
+    "P": GradedResponse("partial", truncated=False),
+    "F": GradedResponse("failed", truncated=True),
+    "e": GradedResponse(None, "the engine gave up", "closed_book"),
+    "j": GradedResponse(None, "the judge's answer is no JSON", "grade", truncated=False),
 }
 """What became of an answer; a blank is a question that was not asked."""
 
@@ -48,11 +48,11 @@ def probe(letters, facts=None, ppl=None, human=None, **columns):
     count = len(next(iter(letters.values())))
     told = [{name: values[n] for name, values in columns.items()} for n in range(count)]
     items = {
-        f"q{n:03}": Item(**{"group_id": f"g{n:03}", "accounts": ("1901", "1902"), **told[n]})
+        f"q{n:03}": ProbeQuestion(**{"group_id": f"g{n:03}", "accounts": ("1901", "1902"), **told[n]})
         for n in range(count)
     }
     runs = {
-        m: ModelRun(grades(said), (facts or {}).get(m, Facts()), (ppl or {}).get(m))
+        m: ModelRun(grades(said), (facts or {}).get(m, QuestionFacts()), (ppl or {}).get(m))
         for m, said in letters.items()
     }
     return ProbeData(items, runs, human)
@@ -158,7 +158,7 @@ def test_the_last_row_of_a_question_counts():
         [{**RESPONSE, "error": "down", "text": None, "completion": None}, RESPONSE],
         [{**GRADE, **LOST}, GRADE],
     )
-    assert found == Graded("partial", truncated=False, covered=(True, False))
+    assert found == GradedResponse("partial", truncated=False, covered=(True, False))
 
 
 def test_a_response_that_failed_is_not_graded_by_engine():
@@ -170,7 +170,7 @@ def test_a_response_that_failed_is_not_graded_by_engine():
         "error": "down",
         "completion": None,
     }
-    assert run_of([failed], []) == Graded(None, "down", "closed_book")
+    assert run_of([failed], []) == GradedResponse(None, "down", "closed_book")
 
 
 def test_the_grade_of_an_earlier_response_does_not_count():
@@ -179,7 +179,9 @@ def test_the_grade_of_an_earlier_response_does_not_count():
 
 
 def test_the_judges_failure_is_the_judges():
-    assert run_of([RESPONSE], [{**GRADE, **LOST}]) == Graded(None, "no JSON", "grade", truncated=False)
+    assert run_of([RESPONSE], [{**GRADE, **LOST}]) == GradedResponse(
+        None, "no JSON", "grade", truncated=False
+    )
 
 
 BENCHMARK = {
@@ -194,7 +196,7 @@ BENCHMARK |= {"preferred_answer": "1901", "path": ["History", "History", "World"
 
 def test_items_are_rows_of_the_benchmark():
     found = items_of(table("benchmark", [BENCHMARK]).to_pylist())
-    assert found == {"q": Item("g", ("1901", "1902"), None, ("History", "History", "World"), 3, 1)}
+    assert found == {"q": ProbeQuestion("g", ("1901", "1902"), None, ("History", "History", "World"), 3, 1)}
 
 
 def test_a_question_twice_is_refused():
@@ -205,14 +207,14 @@ def test_a_question_twice_is_refused():
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: Graded(None), "an outcome|an error"),
-        (lambda: Graded("complete", "and an error"), "either"),
-        (lambda: Graded("correct"), "complete, partial, failed"),
-        (lambda: Graded("complete", covered=(True, False)), "covers all"),
-        (lambda: Graded("partial", covered=(True, True)), "some of them"),
-        (lambda: Item("g", ()), "no account"),
-        (lambda: Item("g", ("a",), n_maj=1, n_min=2), "n_maj is the larger"),
-        (lambda: Item("g", ("a",), formulation="riddle"), "named_entity or clue_based"),
+        (lambda: GradedResponse(None), "an outcome|an error"),
+        (lambda: GradedResponse("complete", "and an error"), "either"),
+        (lambda: GradedResponse("correct"), "complete, partial, failed"),
+        (lambda: GradedResponse("complete", covered=(True, False)), "covers all"),
+        (lambda: GradedResponse("partial", covered=(True, True)), "some of them"),
+        (lambda: ProbeQuestion("g", ()), "no account"),
+        (lambda: ProbeQuestion("g", ("a",), n_maj=1, n_min=2), "n_maj is the larger"),
+        (lambda: ProbeQuestion("g", ("a",), formulation="riddle"), "named_entity or clue_based"),
         (lambda: ProbeData({}, {}), "no question"),
         (
             lambda: ProbeData(kimi().items, {"m": ModelRun({"other": LETTERS["C"]})}),
@@ -234,7 +236,7 @@ def test_what_does_not_fit_is_refused_in_one_line(make, said):
 
 
 def test_a_contradiction_fails_even_with_every_account_covered():
-    assert Graded("failed", covered=(True, True)).outcome == "failed"
+    assert GradedResponse("failed", covered=(True, True)).outcome == "failed"
 
 
 # fields
@@ -285,13 +287,18 @@ def test_the_published_mean_of_small_models():
         "Gemma-4-E2B": 15,
     }
     letters = {name: "C" * n + "F" * (1094 - n) for name, n in complete.items()}
-    (row,) = groups(probe(letters, dict.fromkeys(letters, Facts(group="lt10"))), strict=False)
+    (row,) = groups(probe(letters, dict.fromkeys(letters, QuestionFacts(group="lt10"))), strict=False)
     assert (row["models"], row["complete_pct"]) == (6, 5.48)
     assert (row["best_model"], row["best_complete_pct"]) == ("Qwen3.5-9B", 12.25)
 
 
 def test_size_stands_by_family_and_parameters():
-    facts = {"l": Facts("Q", 397), "s": Facts("Q", 2), "g": Facts("G", 12), "unknown": Facts("Q")}
+    facts = {
+        "l": QuestionFacts("Q", 397),
+        "s": QuestionFacts("Q", 2),
+        "g": QuestionFacts("G", 12),
+        "unknown": QuestionFacts("Q"),
+    }
     rows = scale(probe({"l": "CC", "s": "FF", "g": "CF", "unknown": "CC"}, facts), strict=False)
     assert [(row["model"], row["complete_pct"]) for row in rows] == [("g", 50.0), ("s", 0.0), ("l", 100.0)]
 
@@ -307,9 +314,9 @@ def test_mcnemar_by_hand():
 
 def test_reasoning_pairs_by_family_and_size():
     facts = {
-        "off": Facts("Q", 9, reasoning=False),
-        "on": Facts("Q", 9, reasoning=True),
-        "alone": Facts("Q", 27, reasoning=True),
+        "off": QuestionFacts("Q", 9, reasoning=False),
+        "on": QuestionFacts("Q", 9, reasoning=True),
+        "alone": QuestionFacts("Q", 27, reasoning=True),
     }
     rows, missing = reasoning(probe({"off": "CFPFF", "on": "CCFCe", "alone": "CCCCC"}, facts), strict=False)
     assert missing == []
@@ -326,16 +333,19 @@ def test_the_published_gain_of_reasoning():
     """GPT-5.6-Sol has 492 of 1,094 complete with reasoning, 13.99 points more than without: 153
     questions.
     """
-    facts = {"off": Facts(base="GPT", reasoning=False), "on": Facts(base="GPT", reasoning=True)}
+    facts = {
+        "off": QuestionFacts(base="GPT", reasoning=False),
+        "on": QuestionFacts(base="GPT", reasoning=True),
+    }
     data = probe({"off": "C" * 339 + "P" * 755, "on": "C" * 492 + "P" * 602}, facts)
     assert reasoning(data, strict=True)[0][0]["complete_difference"] == 13.99
 
 
 def test_two_runs_of_one_kind_are_no_pair():
     facts = {
-        "a": Facts(base="x", reasoning=False),
-        "b": Facts(base="x", reasoning=False),
-        "c": Facts(base="x", reasoning=True),
+        "a": QuestionFacts(base="x", reasoning=False),
+        "b": QuestionFacts(base="x", reasoning=False),
+        "c": QuestionFacts(base="x", reasoning=True),
     }
     rows, missing = reasoning(probe({"a": "C", "b": "C", "c": "C"}, facts), strict=False)
     assert (rows, missing[0]["what"]) == ([], "x")
@@ -511,9 +521,12 @@ def test_kappa_is_null_where_only_one_class_is_used():
 
 def test_coverage_is_compared_account_by_account():
     human = (HumanGrade("m", "q0", "partial", (True, False)), HumanGrade("m", "q1", "complete", (True, True)))
-    items = {name: Item(name, ("a", "b")) for name in ("q0", "q1")}
+    items = {name: ProbeQuestion(name, ("a", "b")) for name in ("q0", "q1")}
     run = ModelRun(
-        {"q0": Graded("partial", covered=(True, False)), "q1": Graded("partial", covered=(False, True))}
+        {
+            "q0": GradedResponse("partial", covered=(True, False)),
+            "q1": GradedResponse("partial", covered=(False, True)),
+        }
     )
     (row,) = judge_accounts(ProbeData(items, {"m": run}, human))
     assert (row["accounts"], row["agreed"], row["agreement_pct"]) == (4, 3, 75.0)

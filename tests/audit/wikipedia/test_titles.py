@@ -2,7 +2,7 @@
 
 import pytest
 
-from llmpedia.audit.wikipedia.titles import Refused, Site, Title, safe_title
+from llmpedia.audit.wikipedia.titles import RefusedTitle, Site, Title, safe_title
 
 SITE = {
     "general": {"case": "first-letter"},
@@ -60,7 +60,7 @@ def test_what_looks_odd_but_is_a_title_is_asked_for_as_it_stands(subject):
 @pytest.mark.parametrize("subject", NOT_TITLES)
 def test_what_a_wiki_would_cut_split_or_refuse_is_never_asked_for(subject):
     """The API answers C# with the article on the letter C, and A|B with two."""
-    assert isinstance(safe_title(subject), Refused)
+    assert isinstance(safe_title(subject), RefusedTitle)
 
 
 @pytest.mark.parametrize("subject", ["x" * 255, "é" * 127, "東" * 85])

@@ -12,8 +12,8 @@ from llmpedia.engines.concurrency.client import Permits, SharedPermits
 from llmpedia.engines.concurrency.limiter import (
     FORGET_S,
     LEASE_S,
+    ClientReport,
     Grant,
-    Report,
     Shares,
     start_limiter,
 )
@@ -48,7 +48,9 @@ class Client:
 
     def report(self, shares: Shares, now: float, heard: bool = True) -> None:
         """``heard``: the answer arrives; else it is lost on the way."""
-        report = Report(self.name, self.may_use(now), self.in_use, self.waiting, self.succeeded, self.limited)
+        report = ClientReport(
+            self.name, self.may_use(now), self.in_use, self.waiting, self.succeeded, self.limited
+        )
         grant = shares.report(report, now)
         self.succeeded = self.limited = 0
         if heard:
@@ -98,7 +100,9 @@ def settle(
     for _ in range(rounds):
         for name, wanted in demand.items():
             in_use = min(wanted, held.get(name, 0))
-            report = Report(name, held.get(name, 0), in_use, wanted - in_use, rank=(ranks or {}).get(name, 0))
+            report = ClientReport(
+                name, held.get(name, 0), in_use, wanted - in_use, rank=(ranks or {}).get(name, 0)
+            )
             held[name] = shares.report(report, now).allotment
     return held
 
@@ -136,28 +140,30 @@ def test_a_single_permit_goes_round():
 
 def test_what_a_lowered_client_still_uses_is_not_given_away():
     shares = Shares(10)
-    assert shares.report(Report("a", 0, 0, 99), 0.0) == Grant(10, 0.0)
-    assert shares.report(Report("b", 0, 0, 99), 0.1).allotment == 0
-    assert shares.report(Report("a", 10, 10, 89), 1.0).allotment == 5
-    assert shares.report(Report("b", 0, 0, 99), 1.1).allotment == 0  # a has not said that it is down to 5
-    assert shares.report(Report("a", 5, 8, 80), 2.0).allotment == 5
-    assert shares.report(Report("b", 0, 0, 99), 2.1).allotment == 2
-    shares.report(Report("a", 5, 5, 80), 3.0)
-    assert shares.report(Report("b", 2, 2, 97), 3.1).allotment == 5
+    assert shares.report(ClientReport("a", 0, 0, 99), 0.0) == Grant(10, 0.0)
+    assert shares.report(ClientReport("b", 0, 0, 99), 0.1).allotment == 0
+    assert shares.report(ClientReport("a", 10, 10, 89), 1.0).allotment == 5
+    assert (
+        shares.report(ClientReport("b", 0, 0, 99), 1.1).allotment == 0
+    )  # a has not said that it is down to 5
+    assert shares.report(ClientReport("a", 5, 8, 80), 2.0).allotment == 5
+    assert shares.report(ClientReport("b", 0, 0, 99), 2.1).allotment == 2
+    shares.report(ClientReport("a", 5, 5, 80), 3.0)
+    assert shares.report(ClientReport("b", 2, 2, 97), 3.1).allotment == 5
 
 
 def test_a_killed_client_is_forgotten_and_a_finished_one_at_once():
     shares = Shares(10)
-    shares.report(Report("wave=1/a", 0, 0, 99), 0.0)
-    assert shares.report(Report("b", 0, 0, 99), FORGET_S - 0.1).allotment == 0
-    assert shares.report(Report("b", 0, 0, 99), FORGET_S + 0.1).allotment == 10
-    shares.report(Report("wave=1/a", 0, 0, 99), 11.0)
+    shares.report(ClientReport("wave=1/a", 0, 0, 99), 0.0)
+    assert shares.report(ClientReport("b", 0, 0, 99), FORGET_S - 0.1).allotment == 0
+    assert shares.report(ClientReport("b", 0, 0, 99), FORGET_S + 0.1).allotment == 10
+    shares.report(ClientReport("wave=1/a", 0, 0, 99), 11.0)
     shares.forget("b")
-    assert shares.report(Report("wave=1/a", 0, 0, 99), 11.1).allotment == 10
+    assert shares.report(ClientReport("wave=1/a", 0, 0, 99), 11.1).allotment == 10
 
 
 def total_after(shares: Shares, now: float, succeeded: int, limited: int) -> float:
-    shares.report(Report("a", 0, 0, 1, succeeded, limited), now)
+    shares.report(ClientReport("a", 0, 0, 1, succeeded, limited), now)
     return shares.snapshot()["total"]
 
 
@@ -174,9 +180,9 @@ def test_refusals_lower_the_total_once_a_second_and_successes_raise_it_again():
 
 def test_a_pause_asked_of_one_client_holds_for_all():
     shares = Shares(10)
-    shares.report(Report("a", 0, 0, 1, pause_s=5.0), 100.0)
-    assert shares.report(Report("b", 0, 0, 1), 102.0).pause_s == 3.0
-    assert shares.report(Report("b", 0, 0, 1), 106.0).pause_s == 0.0
+    shares.report(ClientReport("a", 0, 0, 1, pause_s=5.0), 100.0)
+    assert shares.report(ClientReport("b", 0, 0, 1), 102.0).pause_s == 3.0
+    assert shares.report(ClientReport("b", 0, 0, 1), 106.0).pause_s == 0.0
 
 
 @pytest.mark.parametrize(
@@ -243,7 +249,7 @@ class FakeLimiter:
                 raise ConnectionError
             return (
                 self.shares.report(what, time.monotonic())
-                if isinstance(what, Report)
+                if isinstance(what, ClientReport)
                 else self.shares.forget(what)
             )
 

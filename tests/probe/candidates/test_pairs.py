@@ -11,7 +11,7 @@ import pytest
 
 from llmpedia.probe.candidates.pair_selection import chosen
 from llmpedia.probe.candidates.pairs import Prepared, candidate_pairs
-from llmpedia.probe.candidates.text_sketches import Texts
+from llmpedia.probe.candidates.text_sketches import TextSketches
 from llmpedia.probe.documents import Sighting
 from llmpedia.probe.settings.build import PairsSection
 from llmpedia.tables import table
@@ -252,7 +252,7 @@ def test_two_documents_of_one_number_are_refused():
 
 
 def test_a_texts_likeness_is_near_its_jaccard_similarity():
-    texts = Texts()
+    texts = TextSketches()
     words = [set(filler(0, 100).split()[: 100 - n] + filler(1, 100).split()[:n]) for n in range(0, 100, 10)]
     for some in words:
         texts.add(" ".join(sorted(some)))

@@ -15,7 +15,7 @@ from llmpedia.config.walk import parse_as
 from llmpedia.engines.openai import OpenAIEngine
 from llmpedia.probe.benchmark.grade import Grade, Response, grade, outcome
 from llmpedia.probe.settings.base import ProbeConfig
-from llmpedia.rehearsal.model.model import Model, asked
+from llmpedia.rehearsal.model.model import WorldModel, asked
 from llmpedia.rehearsal.server.faults import fault_of, spoiled
 from llmpedia.rehearsal.settings import load_settings
 from llmpedia.rehearsal.world.facts import facts_of
@@ -45,7 +45,7 @@ def config(**audit):
 def put(world, stage, question, form=None):
     """What the stage makes of the world's answer."""
     body = {"messages": stage.request(question).chat(), **(form or {})}
-    return stage.parse(question, Model(world).answer(body)[0])
+    return stage.parse(question, WorldModel(world).answer(body)[0])
 
 
 def claims_of(world, name, most=50):
@@ -254,7 +254,7 @@ def test_stages_are_known_by_their_words_and_by_their_names(world, examples):
 def verdict_text(world, n=8):
     stage = Judge(config())
     case = Case("X", tuple(f"X is {i}." for i in range(n)), "Web", "Nothing.")
-    return stage, case, Model(world).answer({"messages": stage.request(case).chat()})[0]
+    return stage, case, WorldModel(world).answer({"messages": stage.request(case).chat()})[0]
 
 
 def test_judge_mistakes_have_their_share_and_are_always_the_same(world):
@@ -281,7 +281,7 @@ def test_every_way_of_spoiling_a_verdict_costs_that_verdict_alone(world):
 
 def test_answers_hold_no_word_of_the_truth(world):
     name = world.name(town(world))
-    text = Model(world).answer(
+    text = WorldModel(world).answer(
         {"messages": ExtractClaims(config()).request(Written(name, f"{name} is a town.")).chat()}
     )[0]
     assert not re.search(r"absent|planted|actual", text)
@@ -344,7 +344,10 @@ def test_grade_is_known_by_its_words_and_by_its_name(world, examples):
     for rejected in (None, ("{}", "no")):
         messages = stage.request(question, rejected).chat()
         assert {asked({"messages": messages, **f}).stage for f in ({}, form)} == {"grade"}
-        assert stage.parse(question, Model(world).answer({"messages": messages})[0]).covered == (False, True)
+        assert stage.parse(question, WorldModel(world).answer({"messages": messages})[0]).covered == (
+            False,
+            True,
+        )
 
 
 def test_mistakes_of_the_judge_turn_grades_too_and_are_always_the_same(world):
@@ -359,7 +362,7 @@ def test_mistakes_of_the_judge_turn_grades_too_and_are_always_the_same(world):
 def test_every_way_of_spoiling_a_grade_makes_it_unusable(world):
     stage = grader()
     question = Response("q", ("1871", "1874"), "1874.")
-    text = Model(world).answer({"messages": stage.request(question).chat()})[0]
+    text = WorldModel(world).answer({"messages": stage.request(question).chat()})[0]
     for u, why in (
         (0.1, "one decision under each"),
         (0.5, "has no decision"),

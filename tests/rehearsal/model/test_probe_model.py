@@ -18,7 +18,7 @@ from llmpedia.probe.questions.web_check import AgentView, WebCheck
 from llmpedia.probe.questions.writing import Conflict, WriteQuestions
 from llmpedia.probe.settings.base import ProbeConfig
 from llmpedia.probe.settings.build import BuildConfig
-from llmpedia.rehearsal.model.model import Model, asked
+from llmpedia.rehearsal.model.model import WorldModel, asked
 from llmpedia.rehearsal.model.recall import recalled, shares_of
 from llmpedia.rehearsal.planted.corpus import planted_documents, true_relation
 from llmpedia.rehearsal.planted.disagreements import planted
@@ -71,7 +71,7 @@ def put(world, stage, question, named=False):
             "json_schema": {"name": stage.name, "schema": schema},
         }
     assert asked(body).stage == stage.name
-    return stage.parse(question, Model(world).answer(body)[0])
+    return stage.parse(question, WorldModel(world).answer(body)[0])
 
 
 def compared(world, fact, a, b, slot=""):
@@ -349,14 +349,14 @@ def responses(world, model, written, **more):
         for question in (told.named_entity, told.clue_based):
             body = {"model": model, "messages": ClosedBook(PROBE).request(question).chat(), **more}
             assert asked(body).stage == "closed_book"
-            yield question, tuple(a.value for a in told.answers), Model(world).answer(body)[0]
+            yield question, tuple(a.value for a in told.answers), WorldModel(world).answer(body)[0]
 
 
 def graded(world, question, accounts, text):
     body_of = Grade(PROBE)
     response = Response(question, accounts, text)
     body = {"model": "judge", "messages": body_of.request(response).chat()}
-    return outcome(body_of.parse(response, Model(world).answer(body)[0]))
+    return outcome(body_of.parse(response, WorldModel(world).answer(body)[0]))
 
 
 @pytest.mark.parametrize("model", ["small", "large", "large-thinking"])
@@ -401,7 +401,7 @@ def test_unknown_question_is_answered_with_ignorance(world):
         "model": "m",
         "messages": ClosedBook(PROBE).request("Who painted the ceiling of the Sistine Chapel?").chat(),
     }
-    text = Model(world).answer(body)[0]
+    text = WorldModel(world).answer(body)[0]
     assert re.search(r"not", text)
     assert not re.search(r"\d", text)
 
@@ -437,5 +437,5 @@ def test_answers_are_a_function_of_the_request_alone(world, by_fact, disputed):
     a, b = by_fact[fact.number][:2]
     body = {"model": "m", "messages": stage.request(Compared(fact.subject.name, None, a.text, b.text)).chat()}
     twin = World(load_settings(SETTINGS, seed=5))
-    assert Model(world).answer(body) == Model(twin).answer(body)
-    assert json.loads(Model(world).answer(body)[0])
+    assert WorldModel(world).answer(body) == WorldModel(twin).answer(body)
+    assert json.loads(WorldModel(world).answer(body)[0])

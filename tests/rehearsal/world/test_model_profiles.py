@@ -17,7 +17,7 @@ from llmpedia.materialize.stages import Phrases, Stages, Subject
 from llmpedia.rehearsal.model import persona_framing, prose_other
 from llmpedia.rehearsal.model.fact_reader import Reader
 from llmpedia.rehearsal.model.judge import JudgeModel
-from llmpedia.rehearsal.model.model import Model
+from llmpedia.rehearsal.model.model import WorldModel
 from llmpedia.rehearsal.scoring.audit import deserved
 from llmpedia.rehearsal.scoring.walk import writer_of
 from llmpedia.rehearsal.settings import load_settings
@@ -41,7 +41,7 @@ def world():
 def answers(world, model, name, **run):
     """Outline and article, as a walk with these settings asks for them."""
     stages = Stages.of(make_config(run=run))
-    speaker = Model(world)
+    speaker = WorldModel(world)
 
     def said(request):
         return speaker.answer({"model": model, "messages": request.chat()})[0]
@@ -55,7 +55,7 @@ def links(wikitext):
 
 
 def test_the_model_called_rehearsal_answers_as_ever(world):
-    speaker = Model(world)
+    speaker = WorldModel(world)
     told = hashlib.sha256()
     runs = ({}, {"prompting": "calibrated"}, {"mode": "topic", "root_topic": "Ancient Babylon"})
     for stages in (Stages.of(make_config(run=run | {"self_grounding": True})) for run in runs):

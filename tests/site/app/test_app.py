@@ -37,7 +37,7 @@ from llmpedia.site.pages.charts import charts_page, counted, funnel_part
 from llmpedia.site.pages.claim_views import safe_link, together
 from llmpedia.site.pages.run_summary import story
 from llmpedia.site.pages.templating import STATIC, rendered
-from llmpedia.site.search.search import Hit
+from llmpedia.site.search.search import PageHit
 from llmpedia.site.urls import OPTIONAL, LiveAddresses
 from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import RunFolder
@@ -87,7 +87,7 @@ class Finder:
     def find(self, query, most):
         found, _ = self.run.listed(None, None, 0, 1000)
         return [
-            Hit(e.id, e.name, f"on \x02{query}\x03 here", e.hop)
+            PageHit(e.id, e.name, f"on \x02{query}\x03 here", e.hop)
             for e in found
             if query.casefold() in e.name.casefold()
         ][:most]

@@ -15,7 +15,7 @@ pytest.importorskip("nh3")
 from llmpedia.errors import InputError
 from llmpedia.site.app import explore
 from llmpedia.site.pages import charts
-from llmpedia.site.pages.charts import Counted, Counting, charts_page, counted
+from llmpedia.site.pages.charts import ChartCounts, Counting, charts_page, counted
 from llmpedia.site.pages.templating import rendered
 from llmpedia.site.urls import OPTIONAL, LiveAddresses
 from tests.site.app.test_app import EVIL, get, opened
@@ -124,7 +124,7 @@ def test_a_run_without_articles_has_no_charts(tmp_path):
 
 def test_what_was_not_walked_has_no_funnel(run, monkeypatch):
     monkeypatch.setattr(charts, "is_walk", lambda folder: False)
-    assert counted(run) == Counted({}, [], ()) and charts_page(run, counted(run), TO)["charts"] == []
+    assert counted(run) == ChartCounts({}, [], ()) and charts_page(run, counted(run), TO)["charts"] == []
 
 
 def test_an_audit_that_does_not_fit_is_named(tmp_path, monkeypatch):
@@ -145,8 +145,8 @@ def test_a_version_is_counted_once_and_the_next_one_anew(tmp_path):
     corpus = three_waves(tmp_path / "run")
     run = opened(tmp_path / "run")[0][0]
     calls = []
-    counting = Counting(lambda run: calls.append(run.version) or Counted({}, [], ()))
-    assert all(counting.of(run, 10) == Counted({}, [], ()) for _ in range(3)) and len(calls) == 1
+    counting = Counting(lambda run: calls.append(run.version) or ChartCounts({}, [], ()))
+    assert all(counting.of(run, 10) == ChartCounts({}, [], ()) for _ in range(3)) and len(calls) == 1
     corpus.walk(Visit("Leaf"))
     run.refresh()
     assert counting.of(run, 10) is not None and len(calls) == 2 and calls[0] != calls[1]

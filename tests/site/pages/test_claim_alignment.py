@@ -13,7 +13,7 @@ from llmpedia.rehearsal.world.facts import facts_of
 from llmpedia.rehearsal.world.prose import article, outline
 from llmpedia.rehearsal.world.world import World
 from llmpedia.site.pages.claim_alignment import place
-from llmpedia.site.wikitext.page import Page
+from llmpedia.site.wikitext.page import ArticlePage
 
 SENTENCES = [
     "Ada Lovelace was an English mathematician and writer.",
@@ -58,7 +58,7 @@ def planted():
     facts = 0
     for e in range(0, 2000, 20):
         name = world.name(e)
-        page = Page(article(world, name, outline(world, name, 4, 6, None), False), name)
+        page = ArticlePage(article(world, name, outline(world, name, 4, 6, None), False), name)
         told = facts_of(world, e)
         whole = [fact for fact in told if any(fact.sentence(name) in sentence for sentence in page.sentences)]
         out.append((name, whole, page.sentences))

@@ -15,7 +15,7 @@ pytest.importorskip("nh3")
 from llmpedia.site.pages.compare import _aligned, compare_page
 from llmpedia.site.text.text_diff import MOST_SENTENCES, Piece, compared
 from llmpedia.site.urls import OPTIONAL, LiveAddresses
-from llmpedia.site.wikitext.page import Page
+from llmpedia.site.wikitext.page import ArticlePage
 from tests.site.app.test_app import EVIL, get, opened, with_texts
 from tests.support.builders.site import commit_audit
 
@@ -126,8 +126,8 @@ def test_sentences_that_could_take_long_are_marked_as_wholes_and_all_is_done_in_
 
 
 def test_parts_are_joined_by_heading_then_by_order_and_each_stands_once():
-    ours = Page(OURS, "Root").parts()
-    theirs = Page(THEIRS, "Root").parts()
+    ours = ArticlePage(OURS, "Root").parts()
+    theirs = ArticlePage(THEIRS, "Root").parts()
     pairs = [
         tuple(part and (part.heading.title if part.heading else part.kind) for part in pair)
         for pair in _aligned(ours, theirs)
@@ -147,7 +147,7 @@ def test_no_part_is_lost_whatever_the_order(seed):
     texts = [
         "".join(f"== {drawn.choice('ABCDE')} ==\nx\n" for _ in range(drawn.randrange(7))) for _ in range(2)
     ]
-    ours, theirs = (Page(f"lead\n{text}", "T").parts() for text in texts)
+    ours, theirs = (ArticlePage(f"lead\n{text}", "T").parts() for text in texts)
     pairs = _aligned(ours, theirs)
     assert [a for a, _ in pairs if a] == ours
     assert sorted((b for _, b in pairs if b), key=theirs.index) == theirs
@@ -155,7 +155,7 @@ def test_no_part_is_lost_whatever_the_order(seed):
 
 
 def test_every_sentence_stands_in_one_part():
-    page = Page(OURS + "\n[[Category:Trees]]\n<ref>A note.</ref>\n{|\n| cell\n|}\n* item", "Root")
+    page = ArticlePage(OURS + "\n[[Category:Trees]]\n<ref>A note.</ref>\n{|\n| cell\n|}\n* item", "Root")
     numbers = [n for part in page.parts() for first, end in part.paragraphs for n in range(first, end)]
     assert numbers == list(range(len(page.sentences)))
 
@@ -195,7 +195,7 @@ def test_figures_are_those_of_the_two_texts(two):
         and found["by this one only"] == ("1", "1")
     )
     left, right = (
-        {w for s in Page(text, "").sentences for w in s.lower().replace(".", " ").split()}
+        {w for s in ArticlePage(text, "").sentences for w in s.lower().replace(".", " ").split()}
         for text in (OURS, THEIRS)
     )
     assert found["Words in common"] == (f"{100 * len(left & right) / len(left | right):.1f}%",)

@@ -8,7 +8,7 @@ pytest.importorskip("fastapi")
 pytest.importorskip("nh3")
 
 from llmpedia.site.pages import neighbourhood
-from llmpedia.site.pages.neighbourhood import Group, Node, _cut, _letters, _short, graph_page
+from llmpedia.site.pages.neighbourhood import Node, NodeGroup, _cut, _letters, _short, graph_page
 from llmpedia.site.urls import OPTIONAL, LiveAddresses
 from tests.site.app.test_app import EVIL, get, opened
 
@@ -165,7 +165,7 @@ def test_the_same_neighbourhood_is_drawn_the_same(crowded):
 
 def test_room_is_shared_and_what_one_does_not_need_the_others_get():
     def group(kind, n):
-        return Group(kind, kind, tuple(Node(kind, str(i), "", "written", 0, None) for i in range(n)))
+        return NodeGroup(kind, kind, tuple(Node(kind, str(i), "", "written", 0, None) for i in range(n)))
 
     groups = [group("child", 50), group("known", 3), group("out", 50)]
     assert [(len(g.nodes), out) for g, out in _cut(groups, 23)] == [(10, 40), (3, 0), (10, 40)]

@@ -13,7 +13,7 @@ from llmpedia.errors import InputError
 from llmpedia.site.data.run_reader import open_runs
 from llmpedia.site.search import index as search_index
 from llmpedia.site.search.index import build, index_path
-from llmpedia.site.search.search import Search, phrases_of
+from llmpedia.site.search.search import RunSearch, phrases_of
 from llmpedia.site.text.normalize import tokens
 from llmpedia.site.text.snippets import excerpt
 from llmpedia.store.run_folder import RunFolder
@@ -45,8 +45,8 @@ def _cache(tmp_path, monkeypatch):
 def open_search():
     made = []
 
-    def start(folder, wait=True) -> Search:
-        search = Search(open_runs([str(folder)])[0])
+    def start(folder, wait=True) -> RunSearch:
+        search = RunSearch(open_runs([str(folder)])[0])
         made.append(search)
         if wait:
             wait_for(search)
@@ -57,7 +57,7 @@ def open_search():
         search.close()
 
 
-def wait_for(search: Search) -> None:
+def wait_for(search: RunSearch) -> None:
     end = time.monotonic() + 60
     while search.note is not None:
         assert time.monotonic() < end, search.note
@@ -407,7 +407,7 @@ def test_a_finished_index_in_a_read_only_cache_is_searched(tmp_path, disk, open_
     assert names(open_search(folder).find("findable", 5)) == ["Subject"]
 
 
-def one_line_note(search: Search) -> None:
+def one_line_note(search: RunSearch) -> None:
     end = time.monotonic() + 30
     while not (search.note or "").startswith("only titles are searched: "):
         assert time.monotonic() < end, search.note

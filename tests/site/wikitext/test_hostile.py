@@ -10,7 +10,7 @@ import pytest
 
 from llmpedia.site.wikitext import html as wiki_html
 from llmpedia.site.wikitext import page as wiki
-from llmpedia.site.wikitext.page import Mark, Page, Target
+from llmpedia.site.wikitext.page import ArticlePage, Mark, Target
 from tests.support.builders.wikitext import HEADINGS, RED, Seen, page_of, shown_words
 from tests.support.payloads import HOST, NAMES, PAYLOADS, TEXTS
 
@@ -72,7 +72,7 @@ FORMS = [
 
 def html_of(text, title="Title"):
     marks = {n: [Mark(n + 1, "refuted")] for n in range(0, 40, 3)}
-    made = Page(text, title).html(lambda _: Target("red", "/red", f"why: {title}"), marks)
+    made = ArticlePage(text, title).html(lambda _: Target("red", "/red", f"why: {title}"), marks)
     return made.infobox + made.lead + made.body
 
 

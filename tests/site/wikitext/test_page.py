@@ -9,7 +9,7 @@ import pytest
 from llmpedia.rehearsal.settings import WorldSettings
 from llmpedia.rehearsal.world.prose import article, outline
 from llmpedia.rehearsal.world.world import World
-from llmpedia.site.wikitext.page import Heading, Mark, Page, Target
+from llmpedia.site.wikitext.page import ArticlePage, Mark, PageHeading, Target
 from llmpedia.wikitext import Article
 from tests.support.builders.wikitext import RED, bare, page_of, shown_words, written
 
@@ -48,13 +48,13 @@ def lead(text):
 def test_links_of_real_prose_are_those_of_the_walk_each_asked_once_in_order(prose):
     for text in [*prose, *WEAK]:
         asked: list[str] = []
-        Page(text, "x").html(lambda target, asked=asked: asked.append(target) or RED, {})
+        ArticlePage(text, "x").html(lambda target, asked=asked: asked.append(target) or RED, {})
         assert asked == [link.target for link in Article(text).links] and asked
 
 
 def test_headings_and_words_of_real_prose_are_those_of_the_walk(prose):
     for text in prose:
-        page = Page(text, "x")
+        page = ArticlePage(text, "x")
         assert [(h.level, h.title) for h in page.contents] == [
             (h.level, h.title) for h in Article(text).headings
         ]
@@ -85,7 +85,7 @@ def test_headings_and_words_of_real_prose_are_those_of_the_walk(prose):
     ],
 )
 def test_links_wherever_they_stand(text, targets):
-    page = Page(text, "x")
+    page = ArticlePage(text, "x")
     assert page.links == targets == [link.target for link in Article(text).links]
     html = written(text)
     shown = html.infobox + html.lead + html.body
@@ -172,20 +172,20 @@ def test_blocks(text, html):
 
 
 def test_headings_are_contents_with_anchors_of_their_own():
-    page = Page(
+    page = ArticlePage(
         "== Life ==\nx\n=== Life ===\n== Life 2 ==\n== Life ==\n== 東京 ==\n== القاهرة ==\n## "
         "Markdown\n== ''It'' & [[X|y]] ==\n",
         "x",
     )
     assert page.contents == [
-        Heading(2, "Life", "h-life"),
-        Heading(3, "Life", "h-life-2"),
-        Heading(2, "Life 2", "h-life-2-2"),
-        Heading(2, "Life", "h-life-3"),
-        Heading(2, "東京", "h-section"),
-        Heading(2, "القاهرة", "h-section-2"),
-        Heading(2, "Markdown", "h-markdown"),
-        Heading(2, "It & y", "h-it-y"),
+        PageHeading(2, "Life", "h-life"),
+        PageHeading(3, "Life", "h-life-2"),
+        PageHeading(2, "Life 2", "h-life-2-2"),
+        PageHeading(2, "Life", "h-life-3"),
+        PageHeading(2, "東京", "h-section"),
+        PageHeading(2, "القاهرة", "h-section-2"),
+        PageHeading(2, "Markdown", "h-markdown"),
+        PageHeading(2, "It & y", "h-it-y"),
     ]
     html = page.html(lambda _: RED, {}).body
     assert [html.count(f'id="{h.anchor}"') for h in page.contents] == [1] * 8
@@ -197,7 +197,7 @@ def test_heading_without_a_word_is_text_and_no_empty_line_of_the_contents():
 
 
 def test_numbered_list_deeper_than_one_is_no_heading_of_markdown():
-    assert Page("# a\n## b\n## c\n", "x").contents == []
+    assert ArticlePage("# a\n## b\n## c\n", "x").contents == []
 
 
 def test_lead_ends_at_the_first_heading_and_the_first_infobox_stands_apart():
@@ -350,7 +350,7 @@ def test_ten_thousand_characters_take_a_few_milliseconds(prose):
     spent = []
     for _ in range(5):
         start = time.process_time()
-        Page(text, "x").html(lambda _: RED, {})
+        ArticlePage(text, "x").html(lambda _: RED, {})
         spent.append(time.process_time() - start)
     assert min(spent) < 0.06  # 9 ms alone on one core of the machine it was made on
 

@@ -5,7 +5,7 @@ the real code.
 import json
 import re
 
-from llmpedia.audit.article import AuditItem, AuditStages, Helpers, audit_article
+from llmpedia.audit.article import AuditHelpers, AuditItem, AuditStages, audit_article
 from llmpedia.audit.evidence import Evidence, Outcome, Source
 from llmpedia.audit.providers import EvidenceEngine
 from llmpedia.audit.settings import AuditConfig
@@ -122,5 +122,7 @@ async def audited(wikitext, wikipedia=None, web=None, judge=None, name="Ada", **
     providers = {"wikipedia": Pages("wikipedia", {name: wikipedia}), "web": Pages("web", {name: web})}
     evidence = {tier: Direct(EvidenceEngine(p)) for tier, p in providers.items()}
     config = audit_config(**sections)
-    helpers = Helpers(judge or ScriptedJudge(), evidence, {tier: p.name for tier, p in providers.items()})
+    helpers = AuditHelpers(
+        judge or ScriptedJudge(), evidence, {tier: p.name for tier, p in providers.items()}
+    )
     return await audit_article(AuditItem(1, name, wikitext), config, AuditStages.of(config), helpers)

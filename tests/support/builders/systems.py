@@ -5,7 +5,7 @@ judges, by the real code.
 import asyncio
 import json
 
-from llmpedia.audit.article import AuditItem, AuditStages, Helpers, audit_article
+from llmpedia.audit.article import AuditHelpers, AuditItem, AuditStages, audit_article
 from llmpedia.audit.providers import EvidenceEngine
 from llmpedia.audit.run import audit_tables, describe_audit, facts_of
 from llmpedia.audit.sampling import articles_of, draw
@@ -59,6 +59,6 @@ async def _visits(run, drawn, config, pages, judge):
     texts = run.read("articles", columns=["subject_id", "wikitext"]).to_pylist()
     texts = {row["subject_id"]: row["wikitext"] for row in texts}
     evidence = {tier: Direct(EvidenceEngine(Pages(tier, found))) for tier, found in pages.items()}
-    helpers = Helpers(judge, evidence, dict.fromkeys(pages, "pages"))
+    helpers = AuditHelpers(judge, evidence, dict.fromkeys(pages, "pages"))
     items = [AuditItem(a.subject_id, a.name, texts[a.subject_id]) for a in drawn]
     return [(await audit_article(item, config, AuditStages.of(config), helpers)).dump() for item in items]

@@ -3,15 +3,15 @@
 import html
 from html.parser import HTMLParser
 
-from llmpedia.site.wikitext.page import Html, Page, Target
+from llmpedia.site.wikitext.page import ArticlePage, Html, Target
 
 RED = Target("red", "/red", "filtered")
 HIDDEN = {("sup", "fn"), ("a", "ref")}  # numbers of notes and claims
 HEADINGS = ("h2", "h3", "h4", "h5", "h6")
 
 
-def page_of(text: str) -> Page:
-    return Page(text, "Title")
+def page_of(text: str) -> ArticlePage:
+    return ArticlePage(text, "Title")
 
 
 def written(text: str) -> Html:

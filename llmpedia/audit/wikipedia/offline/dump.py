@@ -18,7 +18,7 @@ from urllib.parse import quote, urljoin
 
 from llmpedia.audit.evidence import Evidence, Outcome
 from llmpedia.audit.wikipedia.offline.local_copy import (
-    Article,
+    CopyArticle,
     LocalCopy,
     evidence,
     first_upper,
@@ -26,7 +26,7 @@ from llmpedia.audit.wikipedia.offline.local_copy import (
     redirects,
     site_of,
 )
-from llmpedia.audit.wikipedia.offline.xml_reader import Export, OnProgress, Page, is_disambiguation
+from llmpedia.audit.wikipedia.offline.xml_reader import DumpPage, Export, OnProgress, is_disambiguation
 from llmpedia.audit.wikipedia.plain_text import wikitext_plain
 from llmpedia.audit.wikipedia.titles import Title
 from llmpedia.errors import InputError
@@ -49,7 +49,7 @@ _Found = tuple[str, str | None, int, int, bytes | None]
 
 
 @dataclass(frozen=True)
-class Counts:
+class DumpCounts:
     """What a dump held. ``articles``: no redirects; disambiguation pages and pages without text are
     among them.
     """
@@ -63,7 +63,7 @@ class Counts:
 
 def index_dump(
     xml_path: str | Path, sqlite_path: str | Path, on_progress: OnProgress | None = None
-) -> Counts:
+) -> DumpCounts:
     """Read a dump (plain, .bz2 or .gz) once into the SQLite file that :class:`DumpCopy` opens;
     articles' namespace only.
 
@@ -92,7 +92,7 @@ def index_dump(
     return counts
 
 
-def _fill(partial: Path, export: Export) -> Counts:
+def _fill(partial: Path, export: Export) -> DumpCounts:
     """Until the file is renamed it is worth nothing, so that it is written without a journal."""
     seen: Counter[str] = Counter()
     with closing(sqlite3.connect(partial)) as base:
@@ -105,7 +105,7 @@ def _fill(partial: Path, export: Export) -> Counts:
         base.execute("CREATE INDEX titles ON pages (title)")
         base.executemany("INSERT INTO about VALUES (?, ?)", _about(base, export).items())
         base.commit()
-    return Counts(
+    return DumpCounts(
         articles=seen["articles"],
         redirects=seen["redirects"],
         disambiguations=seen["disambiguations"],
@@ -123,7 +123,7 @@ def _rows(export: Export, seen: Counter[str]) -> Iterator[_Row]:
         yield row
 
 
-def _row(page: Page) -> _Row:
+def _row(page: DumpPage) -> _Row:
     if page.redirect:
         return page.title, page.redirect, page.revision, page.stamp, False, None
     packed = None if page.text is None else zlib.compress(page.text.encode(), 1)
@@ -218,7 +218,7 @@ class DumpCopy(LocalCopy):
             return nothing(subject, Outcome.DISAMBIGUATION, f"'{title}' lists several meanings")
         text = wikitext_plain(zlib.decompress(packed).decode())
         url = self._url + quote(title.replace(" ", "_"), safe="/:,()!*'")
-        return evidence(subject, Article(title, url, str(revision), "wikitext", text), hops, self._newest)
+        return evidence(subject, CopyArticle(title, url, str(revision), "wikitext", text), hops, self._newest)
 
     def _normal(self, title: str) -> str:
         spaced = " ".join(title.replace("_", " ").split())

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from llmpedia.audit.evidence import Evidence, Outcome, Source
-from llmpedia.audit.wikipedia.titles import Refused, Site, safe_title
+from llmpedia.audit.wikipedia.titles import RefusedTitle, Site, safe_title
 from llmpedia.errors import TransientError
 
 # Names of namespaces that every wiki takes, whatever its language.
@@ -23,7 +23,7 @@ _GEORGIAN = range(0x10D0, 0x1100)
 
 
 @dataclass(frozen=True)
-class Article:
+class CopyArticle:
     """A page of a copy. ``revision``: id of the wiki's revision, or None where the copy does not
     tell.
     """
@@ -60,7 +60,7 @@ class LocalCopy(ABC):
 
     def _find(self, subject: str) -> Evidence:
         title = safe_title(subject)
-        if isinstance(title, Refused):
+        if isinstance(title, RefusedTitle):
             return nothing(subject, Outcome.INVALID, title.reason)
         if refused := self.site.leads_out(title):
             return nothing(subject, Outcome.INVALID, refused.reason)
@@ -100,7 +100,7 @@ def nothing(subject: str, outcome: Outcome, detail: str) -> Evidence:
     return Evidence("wikipedia", subject, outcome, detail=detail)
 
 
-def evidence(subject: str, article: Article, hops: Sequence[str], state: str | None) -> Evidence:
+def evidence(subject: str, article: CopyArticle, hops: Sequence[str], state: str | None) -> Evidence:
     """An article found. ``hops``: titles that redirects led to, in order. ``state``: date of the
     copy, told in ``detail``.
     """

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from llmpedia.audit.evidence import Evidence, Outcome
 from llmpedia.audit.wikipedia.offline.local_copy import (
-    Article,
+    CopyArticle,
     LocalCopy,
     evidence,
     first_upper,
@@ -32,7 +32,7 @@ _BATCH_ROWS = 1024
 
 
 @dataclass(frozen=True)
-class Columns:
+class ParquetColumns:
     """Names of the columns. ``url``: None if there is none."""
 
     title: str
@@ -45,7 +45,7 @@ class Columns:
         return [c for c in (self.title, self.text, self.url) if c is not None]
 
 
-WIKIMEDIA = Columns("title", "text", "url")
+WIKIMEDIA = ParquetColumns("title", "text", "url")
 
 
 class ParquetCopy(LocalCopy):
@@ -56,7 +56,7 @@ class ParquetCopy(LocalCopy):
     memory, no text does.
     """
 
-    def __init__(self, path: str | Path, columns: Columns = WIKIMEDIA) -> None:
+    def __init__(self, path: str | Path, columns: ParquetColumns = WIKIMEDIA) -> None:
         """Raises:
         InputError: there are no such files, or one cannot be read or lacks a column.
         """
@@ -88,7 +88,7 @@ class ParquetCopy(LocalCopy):
     def _evidence(self, subject: str, row: dict[str, Any]) -> Evidence:
         title = row[self._columns.title]
         url = row.get(self._columns.url or "")
-        article = Article(
+        article = CopyArticle(
             title,
             url or f"parquet:{quote(self._path.name)}/{quote(title)}",
             None,
@@ -132,7 +132,7 @@ def _names(path: Path) -> list[Path]:
     return names
 
 
-def _open(name: Path, columns: Columns) -> Any:
+def _open(name: Path, columns: ParquetColumns) -> Any:
     try:
         # Without pre-buffering and threads: pyarrow's thread pools make some interpreters abort as
         # they exit.

@@ -55,7 +55,7 @@ class Head:
 
 
 @dataclass(frozen=True)
-class Page:
+class DumpPage:
     """``redirect``: title of the target. ``stamp``: time of the revision, ISO 8601. ``text``: None
     if not in the export.
     """
@@ -76,7 +76,7 @@ class Export:
         self.head: Head | None = None
         self.skipped = 0
 
-    def pages(self) -> Iterator[Page]:
+    def pages(self) -> Iterator[DumpPage]:
         """The articles and redirects, in the order of the file. ``head`` is there from the first
         on.
 
@@ -99,7 +99,7 @@ class Export:
                 f"one as .xml, .xml.bz2 or .xml.gz"
             ) from e
 
-    def _read(self, file: IO[bytes], raw: IO[bytes]) -> Iterator[Page]:
+    def _read(self, file: IO[bytes], raw: IO[bytes]) -> Iterator[DumpPage]:
         import mwxml
         from mwxml.element_iterator import ElementIterator
 
@@ -138,11 +138,11 @@ def _head(info: Any) -> Head:
     return Head(info.dbname or info.name or "wiki", info.base, info.case != "case-sensitive", names)
 
 
-def _page(page: Any) -> Page:
+def _page(page: Any) -> DumpPage:
     newest = max(page, key=lambda revision: revision.timestamp)
     text = None if _text_is_elsewhere(newest) else newest.text or ""
     target = page.redirect or redirect_target(text or "")
-    return Page(page.title, target, newest.id, newest.timestamp.long_format(), text)
+    return DumpPage(page.title, target, newest.id, newest.timestamp.long_format(), text)
 
 
 def _text_is_elsewhere(revision: Any) -> bool:

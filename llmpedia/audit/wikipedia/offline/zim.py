@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote, urldefrag, urljoin
 
 from llmpedia.audit.evidence import Evidence, Outcome
 from llmpedia.audit.wikipedia.offline.local_copy import (
-    Article,
+    CopyArticle,
     LocalCopy,
     evidence,
     first_upper,
@@ -121,7 +121,7 @@ class ZimCopy(LocalCopy):
 
         text = extract_plain_text(tree, main_content=False, alt_texts=False, skip_elements=_SKIPPED)
         url, revision = _origin(tree, entry.path.removeprefix(self._folder))
-        article = Article(
+        article = CopyArticle(
             entry.title, url or f"zim:{quote(self._path.name)}/{quote(entry.path)}", revision, "page", text
         )
         return evidence(subject, article, hops, self._date)

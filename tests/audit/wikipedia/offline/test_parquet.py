@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from llmpedia.audit.evidence import Outcome
-from llmpedia.audit.wikipedia.offline.parquet import WIKIMEDIA, Columns, ParquetCopy
+from llmpedia.audit.wikipedia.offline.parquet import WIKIMEDIA, ParquetColumns, ParquetCopy
 from llmpedia.errors import InputError, TransientError
 
 
@@ -98,7 +98,7 @@ def test_a_row_without_text_is_a_page_without_text(tmp_path):
 
 def test_other_columns_and_no_address(tmp_path):
     pq.write_table(pa.table({"name": ["A b"], "body": ["Text."]}), tmp_path / "x.parquet")
-    (source,) = find(ParquetCopy(tmp_path / "x.parquet", Columns("name", "body", None)), "A b").sources
+    (source,) = find(ParquetCopy(tmp_path / "x.parquet", ParquetColumns("name", "body", None)), "A b").sources
     assert (source.text, source.url) == ("Text.", "parquet:x.parquet/A%20b")
 
 
