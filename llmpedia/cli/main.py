@@ -5,7 +5,7 @@ import difflib
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from llmpedia import __version__
 from llmpedia.cli.audit import add_audit, with_action
@@ -28,9 +28,6 @@ from llmpedia.errors import (
     LlmpediaError,
 )
 from llmpedia.signals import sigterm_as_ctrl_c
-
-if TYPE_CHECKING:
-    pass
 
 
 def main(argv: Sequence[str] | None = None) -> int:

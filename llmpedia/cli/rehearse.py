@@ -5,6 +5,7 @@ truth.
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -75,18 +76,19 @@ def _rehearse_score(args: argparse.Namespace) -> int:
 
     run = RunFolder.open(args.run_uri)
     world = World(load_settings(args.set, seed=args.seed))
-    scores = {
-        RunKind.WALK: score,
-        RunKind.AUDIT: score_audit,
-        RunKind.BUILD: score_probe,
-        RunKind.RESPONSES: score_responses,
+    scores: dict[RunKind, tuple[Callable[..., dict[str, Any]], Callable[[dict[str, Any]], bool]]] = {
+        RunKind.WALK: (score, _walk_is_wrong),
+        RunKind.AUDIT: (score_audit, lambda rows: any(row.get("wrong_outcome") for row in rows.values())),
+        RunKind.BUILD: (score_probe, lambda figures: bool(findings(figures))),
+        RunKind.RESPONSES: (score_responses, lambda figures: bool(figures["mismatches"])),
     }
     if run.kind not in scores:
         raise InputError(
             f"{args.run_uri}: holds {spec_of(run).label}, nothing of which is planted; give a run, audit, "
             f"build or responses"
         )
-    figures = scores[run.kind](run, world)
+    score_folder, is_wrong = scores[run.kind]
+    figures = score_folder(run, world)
     print(render(figures))
     if run.kind == RunKind.BUILD and figures["documents"]["strangers"] > figures["documents"]["kept"] / 10:
         raise InputError(
@@ -95,13 +97,7 @@ def _rehearse_score(args: argparse.Namespace) -> int:
         )
     if args.json:
         Path(args.json).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-    wrong = {
-        RunKind.WALK: lambda: _walk_is_wrong(figures),
-        RunKind.AUDIT: lambda: any(row.get("wrong_outcome") for row in figures.values()),
-        RunKind.BUILD: lambda: bool(findings(figures)),
-        RunKind.RESPONSES: lambda: bool(figures["mismatches"]),
-    }
-    return EXIT_FINDING if wrong[run.kind]() else EXIT_DONE
+    return EXIT_FINDING if is_wrong(figures) else EXIT_DONE
 
 
 def _walk_is_wrong(figures: dict[str, Any]) -> bool:

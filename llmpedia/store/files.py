@@ -125,6 +125,14 @@ class Folder:
         info = self._fs.get_file_info(self.path(name))
         return info.size if info.type == pafs.FileType.File else None
 
+    def state(self, name: str) -> str:
+        """Names, sizes and times of the files directly in a folder, by one listing; equal while
+        none changes.
+        """
+        selector = pafs.FileSelector(self.path(name), allow_not_found=True)
+        files = self._fs.get_file_info(selector)
+        return "; ".join(sorted(f"{i.base_name} {i.size} {i.mtime_ns}" for i in files))
+
     def folders(self, name: str) -> list[str]:
         """Names of the folders directly in a folder, sorted; hidden ones left out; empty if there
         is none.

@@ -11,6 +11,7 @@ import io
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import pyarrow as pa
@@ -188,7 +189,7 @@ class RunFolder:
         """Running totals as of the last commit; empty before the first."""
         return self.manifests[-1].facts["totals"] if self.manifests else {}
 
-    @property
+    @cached_property
     def kind(self) -> RunKind:
         """What it holds, as ``run.yaml`` says.
 

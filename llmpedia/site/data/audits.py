@@ -6,6 +6,7 @@ Audits lie in ``RUN/audits/NAME``. Those of another run, or damaged ones, are le
 """
 
 import threading
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -85,49 +86,65 @@ class SiteAudit:
             return list(self._waves)
 
 
-class RunAudits:
-    """The audits in a run's folder. Each is opened once, and again only where it has more commits."""
+@dataclass(frozen=True)
+class _Look:
+    """What an audit's folder was when it was last opened, and what came of it: the audit, or why
+    there is none.
+    """
 
-    def __init__(self, run: RunFolder, tables: OpenTables) -> None:
+    state: str
+    audit: SiteAudit | None
+    note: str | None
+
+
+class RunAudits:
+    """The audits in a run's folder. Each is opened once, and again only where it has changed."""
+
+    def __init__(self, run: RunFolder, names: Collection[str], tables: OpenTables) -> None:
         """Nothing is opened yet.
 
         Args:
             run: whose audits they are.
+            names: of the audits wanted; none for all.
             tables: what opens the tables of an audit.
         """
         self._run = run
+        self._names = frozenset(names)
         self._tables = tables
-        self._opened: dict[str, SiteAudit] = {}
+        self._looks: dict[str, _Look] = {}
 
     def refresh(self) -> tuple[list[SiteAudit], list[str]]:
         """The audits by name, and a line on each that cannot be shown.
 
-        An audit without new commits costs one listing of its ``waves`` and stays the object it was,
-        with all that has been read of it.
+        An audit that has not changed costs one listing of its ``waves`` and stays the object it
+        was, with all that has been read of it.
         """
-        opened = {}
-        notes = list[str]()
+        looks = {}
         for name in self._run.folder.folders("audits"):
-            try:
-                audit = self._audit(name)
-            except InputError as e:
-                notes.append(str(e))
-                continue
-            if audit is not None:
-                opened[name] = audit
-        self._opened = opened
-        return list(opened.values()), notes
+            if not self._names or name in self._names:
+                looks[name] = self._look(name)
+        self._looks = looks
+        audits = [look.audit for look in looks.values() if look.audit is not None]
+        return audits, [look.note for look in looks.values() if look.note is not None]
 
-    def _audit(self, name: str) -> SiteAudit | None:
-        """None: a folder that holds no audit."""
-        known = self._opened.get(name)
-        commits = len(self._run.folder.list(f"audits/{name}/waves"))
-        if known is not None and len(known.run.manifests) == commits:
+    def _look(self, name: str) -> _Look:
+        known = self._looks.get(name)
+        # An audit is about commits of its run: one that is of another may be of this one later.
+        state = f"{len(self._run.manifests)}; {self._run.folder.state(f'audits/{name}/waves')}"
+        if known is not None and (known.state == state or (known.audit and _same(known.state, state))):
             return known
         if not self._run.folder.exists(f"audits/{name}/{RUN_FILE}"):
-            return None
-        audit = RunFolder.open(f"{self._run.uri.rstrip('/')}/audits/{name}")
-        return SiteAudit(name, _checked(audit, self._run), self._tables)
+            return _Look(state, None, None)
+        try:
+            audit = RunFolder.open(f"{self._run.uri.rstrip('/')}/audits/{name}")
+            return _Look(state, SiteAudit(name, _checked(audit, self._run), self._tables), None)
+        except InputError as e:
+            return _Look(state, None, str(e))
+
+
+def _same(state: str, other: str) -> bool:
+    """Whether the audit itself is unchanged, however far its run has gone."""
+    return state.partition("; ")[2] == other.partition("; ")[2]
 
 
 def _checked(audit: RunFolder, run: RunFolder) -> RunFolder:

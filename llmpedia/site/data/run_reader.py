@@ -66,9 +66,8 @@ class SiteRun:
         self._listing = Listing(self._catalogue)
         self._incoming = Incoming(self._tables, self._catalogue)
         self._lock = threading.Lock()
-        self._wanted = frozenset(audits)
-        self._run_audits = RunAudits(run, tables)
-        self._opened, self.notes = self._audits()
+        self._run_audits = RunAudits(run, audits, tables)
+        self._opened, self.notes = self._run_audits.refresh()
 
     def close(self) -> None:
         """End what goes on in the background."""
@@ -84,7 +83,7 @@ class SiteRun:
             if len(self.run.folder.list("waves")) != len(self.run.manifests):
                 self.run.refresh()
             before = (self._catalogue.waves, _commits(self._opened))
-            self._opened, self.notes = self._audits()
+            self._opened, self.notes = self._run_audits.refresh()
             waves = len(self.run.manifests)
             if waves != self._catalogue.waves:
                 self._catalogue = read_catalogue(self._tables, waves, self._catalogue)
@@ -265,10 +264,6 @@ class SiteRun:
             "hops": hops,
             "waves": c.waves,
         }
-
-    def _audits(self) -> tuple[list[SiteAudit], list[str]]:
-        audits, notes = self._run_audits.refresh()
-        return [audit for audit in audits if not self._wanted or audit.name in self._wanted], notes
 
     def _last(self, table: str, wave: int | None, number: int) -> Row | None:
         rows = [] if wave is None else self._tables.rows(table, wave, "subject_id", [number])

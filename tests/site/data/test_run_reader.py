@@ -11,6 +11,7 @@ import pytest
 
 from llmpedia.errors import InputError
 from llmpedia.site.data.run_reader import SiteRun, open_runs, safe_names
+from llmpedia.store.files import Folder
 from llmpedia.store.lease import Lease
 from llmpedia.store.run_folder import RunFolder
 from tests.support.builders.runs import Child, Corpus, Visit, one_line, three_waves
@@ -389,6 +390,40 @@ def test_an_audit_with_more_commits_is_read_anew(tmp_path):
         audit.commit(lease, {}, {"totals": {}})
     assert site.refresh()
     assert len(site.site_audits[0].run.manifests) == len(before.run.manifests) + 1
+
+
+def test_an_audit_that_is_made_anew_with_as_many_commits_is_read_anew(tmp_path):
+    corpus = three_waves(tmp_path)
+    commit_audit(corpus.run, {0: ["One."]})
+    site = opened(tmp_path)
+    shutil.rmtree(tmp_path / "audits" / "audit")
+    commit_audit(corpus.run, {0: ["Another."]})
+    site.refresh()
+    assert [c.text for c in site.audits(0)[0].claims] == ["Another."]
+
+
+def test_a_look_lists_three_folders_and_each_audits_commits(tmp_path, monkeypatch):
+    """On an object store a listing of all that audits hold is thousands of names."""
+    corpus = three_waves(tmp_path)
+    commit_audit(corpus.run, {0: ["One."]}, "first")
+    damaged = Path(commit_audit(corpus.run, {0: ["Two."]}, "second").uri) / "waves/00001.json"
+    damaged.write_text(damaged.read_text().replace("audited", "awdited"))
+    site = opened(tmp_path)
+    assert len(site.notes) == 1
+    asked = []
+    for name in ("list", "folders", "state", "read", "exists"):
+        method = getattr(Folder, name)
+        monkeypatch.setattr(
+            Folder, name, lambda f, p, *a, m=method, n=name, **k: asked.append((n, p)) or m(f, p, *a, **k)
+        )
+    assert not site.refresh()
+    assert asked == [
+        ("list", "waves"),
+        ("folders", "audits"),
+        ("state", "audits/first/waves"),
+        ("state", "audits/second/waves"),
+    ]
+    assert len(site.notes) == 1
 
 
 def test_a_folder_that_holds_no_audit_is_none(tmp_path):
