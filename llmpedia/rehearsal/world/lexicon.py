@@ -3,6 +3,11 @@ nouns, headings.
 """
 
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
 
 from llmpedia.rehearsal.world.seeded_random import dice
 
@@ -18,99 +23,18 @@ class Culture:
     lengths: tuple[int, int] = (2, 3)
 
 
-def _culture(
-    syllables: str, endings: str, latin: bool = True, joint: str = " ", lengths: tuple[int, int] = (2, 3)
-) -> Culture:
-    return Culture(tuple(syllables.split()), tuple(endings.split()) or ("",), latin, joint, lengths)
-
-
+@cache
 def cultures() -> tuple[Culture, ...]:
-    """All cultures; the Latin ones first."""
-    return (
-        _culture(
-            "al ash ben bram car cal dun ed el far gar hal har hen is jo ken lan len mar mor nor "
-            "os per quin rad ros sel sta "
-            "ter tor ul van wal wes win yar",
-            "ton ford ham bury field wick worth mouth",
-        ),
-        _culture(
-            "ach al ber bern die dorf ed ei fried ger grün hans hein jörg kä lud lü man möl neu "
-            "ott rein schön sig stei ul "
-            "vol wei wil wol zeh",
-            "burg dorf heim stadt bach au hausen",
-        ),
-        _culture(
-            "an ar au bé bel bri cha clé dé dou é fleu fran gué hé jean lau lé lou mar mi mon nan "
-            "noë oli pas per ré sé "
-            "thé val vi yvo",
-            "ville mont court ac ières y",
-        ),
-        _culture(
-            "al ama án bar be cas cór da do es fer gar gó guz her ín je jo lo lu mar men mo ña or "
-            "per qui ro sal san to va ve "
-            "xi yo zá",
-            "illo ar ada osa ín eda",
-        ),
-        _culture(
-            "bo bła bog bro cze če da do dvo dzi ga há ja je ka ko krz lesz lu łu mi mě na ně ol "
-            "pá prze ra ře sła sta šte "
-            "to vá wi woj za zbi že",
-            "ów ice ław ov any ín",
-        ),
-        _culture(
-            "aa ås bjø bo da ei el fri gun hå hal han hel in jö kar kjæ la lin mag nor nys od øy "
-            "ra rø si sig sø sten sve "
-            "tho tor ul va yng",
-            "by vik stad sund lund borg",
-        ),
-        _culture(
-            "ab ah ali ay ba baş bu ce cem ço da de dil em er fa gö gü ha ış ka kö me mus na öz pı "
-            "re sa şa su tar tu ur yıl ze",
-            "köy hisar pınar dağ lar abad",
-        ),
-        _culture(
-            "ak an chi da e fu go ha hi ho i ka kei ki ko ku ma mi mo na no o ra ri sa shi su ta "
-            "to tsu u wa ya yo yu",
-            "yama kawa shima saki moto hara",
-        ),
-        _culture(
-            "ад ал ан бо ва ве гор да ди еф жа за ив ка ки ко ле ли ма ми на ни ол па пе ро са се "
-            "та ти фё юр яр",
-            "ск ово град ино",
-            False,
-        ),
-        _culture(
-            "αλ αν βα γε γι δη ελ ευ ζω ηλ θε ιω κα κω λα λε μα μι νι ξε οδ πα πε ρο σα στε τι φω χα χρι ψα",
-            "πολη ιά ος ιο",
-            False,
-        ),
-        _culture(
-            "اب اح اس با بد جا جم حس خا دا رش زي سا سع شم صا طا عا عب غا فا قا كر كم لط ما مح نا نو ها يا يو",
-            "اباد ية ان ة",
-            False,
-        ),
-        _culture(
-            "अ आ का कु गा गो चं जा जी तु दि दे ना नी पा प्र बा भा मा मी मु या रा री ला ली वा वि शा सा सु ही",
-            "पुर गढ़ नगर",
-            False,
-        ),
-        _culture(
-            "安 白 北 城 川 春 大 德 东 芳 峰 光 广 国 海 和 华 江 金 京 兰 林 "
-            "龙 明 南 宁 平 青 泉 山 石 水 天 田 文 西 夏",
-            "州 山 城 江 县 市",
-            False,
-            "",
-            (1, 2),
-        ),
-        _culture(
-            "가 강 경 광 구 권 금 김 나 남 노 대 덕 도 동 명 문 미 민 "
-            "박 배 보 부 산 상 서 석 성 송 수 신 안 영 오 용",
-            "시 군 산 포",
-            False,
-            "",
-            (1, 2),
-        ),
-    )
+    """All cultures, of ``cultures.yaml``; the Latin ones first."""
+    rows = yaml.safe_load(Path(__file__).with_name("cultures.yaml").read_text(encoding="utf-8"))
+    return tuple(_culture(row) for row in rows)
+
+
+def _culture(row: dict[str, Any]) -> Culture:
+    syllables = tuple(row["syllables"].split())
+    endings = tuple(row["endings"].split()) or ("",)
+    shortest, longest = row["lengths"]
+    return Culture(syllables, endings, row["latin"], row["joint"], (shortest, longest))
 
 
 def stems(culture: Culture, n: int, *parts: object) -> list[str]:
