@@ -163,7 +163,7 @@ def _until(date: str) -> float:
     """Seconds from now to an HTTP date; NaN where it is none."""
     try:
         moment = parsedate_to_datetime(date)
-    except ValueError:
+    except (ValueError, OverflowError):  # the latter for numbers that no integer of C holds
         return math.nan
     # "-0000" says UTC without saying where the clock stands, and is read without a zone.
     moment = moment.replace(tzinfo=moment.tzinfo or UTC)

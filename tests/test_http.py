@@ -43,5 +43,13 @@ def test_what_is_neither_says_nothing(value):
     assert retry_after(value) is None
 
 
+@pytest.mark.parametrize(
+    "value", [f"Wed, 21 Oct 2099 {'9' * 20}:28:00 GMT", f"Wed, 21 Oct 2099 07:28:00 +{'9' * 20}"]
+)
+def test_numbers_that_no_clock_holds_raise_nothing(value):
+    """Any web page may send them, and a fetch never raises for what a server does."""
+    assert retry_after(value) is None
+
+
 def test_a_pause_for_all_may_be_a_date_too():
     assert 25 < pause_of({"Retry-After": date_in(30)}) <= 30
