@@ -107,6 +107,14 @@ def test_a_context_too_short_names_the_stage_and_the_number_that_would_do():
     )
 
 
+def test_settings_inside_a_section_are_named_with_it():
+    """The server holds those of its judge under ``judge``."""
+    with pytest.raises(ConfigError) as caught:
+        check_context(vllm(context_tokens=2999), NEEDS, "judge.")
+    one_line(caught, "judge.engine.context_tokens = 2999", "or judge.stages.article.max_tokens")
+    assert str(caught.value).startswith("judge.engine")
+
+
 def test_the_number_named_does():
     check_context(vllm(context_tokens=3000), NEEDS)
 

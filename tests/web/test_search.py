@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 
 import pytest
 from aiohttp import web
@@ -270,12 +271,15 @@ def test_ones_own_searxng_comes_before_duckduckgo(monkeypatch):
         ("bing", "no such search engine"),
         ("searxng", "web.base_url is null"),
         ("serper", "SERPER_API_KEY"),
+        ("duckduckgo", "ddgs"),
     ],
 )
 def test_an_engine_that_cannot_be_had_names_the_setting(monkeypatch, kind, word):
     monkeypatch.delenv("SERPER_API_KEY")
-    with pytest.raises(ConfigError, match=word):
+    monkeypatch.setitem(sys.modules, "ddgs.engines.duckduckgo", None)
+    with pytest.raises(ConfigError, match=word) as caught:
         make_search(kind, None, 5)
+    assert str(caught.value).startswith(f"web.backend = {kind!r}")
 
 
 @pytest.mark.parametrize(

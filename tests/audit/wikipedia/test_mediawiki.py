@@ -140,8 +140,12 @@ def test_no_more_requests_at_a_time_than_allowed():
         now -= 1
         return pages(*titles)
 
-    FakeWiki(answer).find(*(f"T{i}" for i in range(12)), batch=2, concurrency=2)
+    wiki = FakeWiki(answer)
+    wiki.find(*(f"T{i}" for i in range(12)), batch=2, concurrency=2)
     assert most == 2
+    most = 0
+    wiki.find(*(f"T{i}" for i in range(12)), batch=2)
+    assert (most, len(wiki.asked)) == (1, 12), "one after the other, as Wikimedia asks"
 
 
 def test_a_long_query_goes_in_the_body():
