@@ -37,12 +37,12 @@ class Domains:
     barred: Mapping[str, str]
 
     @classmethod
-    def load(cls, strict_paper: bool, extra: Mapping[str, int] | None = None) -> Self:
-        """The package's lists. ``strict_paper``: the paper's alone, without mirrors; ``extra``:
+    def load(cls, paper_exact: bool, extra: Mapping[str, int] | None = None) -> Self:
+        """The package's lists. ``paper_exact``: the paper's alone, without mirrors; ``extra``:
         scores of further domains.
         """
         barred = {row["domain"]: row["category"] for row in _rows("blocked.csv")}
-        if not strict_paper:
+        if not paper_exact:
             barred |= {
                 row["domain"]: f"{row['kind']} of Wikipedia: {row['why']}" for row in _rows("mirrors.csv")
             }

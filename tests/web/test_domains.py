@@ -5,8 +5,8 @@ import pytest
 from llmpedia.web.address import Address, parse
 from llmpedia.web.domains import Domains
 
-PAPER = Domains.load(strict_paper=True)
-OURS = Domains.load(strict_paper=False)
+PAPER = Domains.load(paper_exact=True)
+OURS = Domains.load(paper_exact=False)
 
 
 def test_the_papers_133_domains_are_there():
