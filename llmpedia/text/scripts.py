@@ -9,10 +9,10 @@ import re
 
 _CHINESE_AND_JAPANESE = (
     "\u2e80-\u2fdf"  # radicals
-    "\u3005-\u3007\u3021-\u3029\u3038-\u303b"  # iteration mark, zero, numerals
+    "\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303c"  # iteration marks, zero, numerals
     "\u3040-\u312f\u31a0-\u31ff"  # Hiragana, Katakana, Bopomofo
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
-    "\uff66-\uff9f"  # halfwidth Katakana
+    "\uff66-\uff9f\U0001aff0-\U0001b16f"  # halfwidth Katakana, old kana
 )
 _SOUTH_EAST_ASIAN = (
     "\u0e00-\u0eff"  # Thai, Lao
@@ -34,12 +34,18 @@ word inside of a text, as search and the choice of passages do, has to treat it 
 ones."""
 
 _UNSPACED = re.compile(f"[{UNSPACED}]")
+_HANGUL = re.compile(f"[{HANGUL}]")
 _JOINED = re.compile(f"[{UNSPACED}{HANGUL}]")
 
 
 def has_unspaced(text: str) -> bool:
     """Whether any character of a text is of a script without spaces between words."""
     return _UNSPACED.search(text) is not None
+
+
+def has_hangul(text: str) -> bool:
+    """Whether any character of a text is Korean."""
+    return _HANGUL.search(text) is not None
 
 
 def is_joined(char: str) -> bool:

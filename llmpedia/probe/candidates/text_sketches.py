@@ -17,7 +17,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from llmpedia.text.scripts import UNSPACED
+from llmpedia.text.tokens import unit_pattern, word_hashes
 
 Ints = npt.NDArray[np.int64]
 Hashes = npt.NDArray[np.uint32]
@@ -30,7 +30,7 @@ RARE_WORDS = 32  # kept of a document, rarest first
 
 # Letters, or single characters of scripts that set no spaces between words; and numbers with their
 # commas and points.
-_WORD = re.compile(rf"[{UNSPACED}]|[^\W\d_{UNSPACED}]+")
+_WORD = unit_pattern(r"\d_")
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 
 
@@ -138,7 +138,7 @@ class SealedTexts:
 
 def hashed(words: Iterable[str]) -> Hashes:
     """Hashes of words, each once, in order; the same in every process."""
-    return np.unique(np.fromiter((crc32(w.encode(errors="surrogatepass")) for w in words), np.uint32))
+    return np.unique(word_hashes(words))
 
 
 def rarest(owners: Ints, values: npt.NDArray[Any], spread: Ints, most: int, count: int) -> Rows:

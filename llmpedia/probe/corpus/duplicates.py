@@ -7,15 +7,13 @@ permutations.
 """
 
 import hashlib
-import re
-import zlib
 from typing import Any
 
 import numpy as np
 
 from llmpedia.probe.documents import DocumentFate
 from llmpedia.probe.settings.build import CorpusSection
-from llmpedia.text.scripts import UNSPACED
+from llmpedia.text.tokens import unit_pattern, word_hashes
 
 _SCHEME = "affine32"
 _SEED = 1
@@ -23,7 +21,7 @@ _SEED = 1
 # candidate all the same.
 _WEIGHTS = (0.2, 0.8)
 # In scripts without spaces a character stands for a word.
-_WORD = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+")
+_WORD = unit_pattern()
 # Odd constants, the first one that of Fibonacci hashing: they spread the words of a shingle over 64
 # bits.
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -59,7 +57,7 @@ def shingle_hashes(text: str, words: int) -> Any:
     """32-bit hashes of the distinct runs of so many words, in order of size; of all words where
     there are fewer.
     """
-    codes = np.array([zlib.crc32(w.encode()) for w in _WORD.findall(text.casefold())], np.uint64)
+    codes = word_hashes(_WORD.findall(text.casefold())).astype(np.uint64)
     words = min(words, len(codes))
     if not words:
         return codes.astype(np.uint32)

@@ -12,12 +12,14 @@ from decimal import Decimal
 
 from llmpedia.entities.keys import canonical_key
 from llmpedia.text.numbers import Date, Figures, figures, languages_of, without_accents
-from llmpedia.text.scripts import has_unspaced
+from llmpedia.text.scripts import has_hangul, has_unspaced
+from llmpedia.text.tokens import recomposed, run_pattern
 
 _ENGLISH = ("en",)
 _SMALL = 3  # the ordinals up to here are said of anything
 _LONGEST_ENDING = 3  # letters of an ending or suffix: poet-s, Berlin-er
-_WORD = re.compile(r"[^\W_]+(?:[+#]+)?")
+# A tone mark that turns a Burmese name into "of that name".
+_GENITIVE = "\u1037"
 # Units: signs, and letters that stand alone; "a" is a word, and a letter beside a point an
 # abbreviation.
 _SIGN = re.compile(r"[$€£¥₹%‰°]|(?<![\w'’.])[b-z](?![\w'’.])", re.I)
@@ -52,6 +54,9 @@ def leak(question: str, answers: Sequence[str]) -> str | None:
 def says(text: str, name: str) -> bool:
     """Whether a text holds a name: from the beginning of a word on, whatever accents, case,
     punctuation, and a short ending.
+
+    In a script without spaces a name may stand anywhere; in Korean anywhere in a word, but for a
+    single syllable, and with any particles behind it.
     """
     words = _folded(text)
     wanted = "".join(_folded(name))
@@ -59,6 +64,8 @@ def says(text: str, name: str) -> bool:
         return name.strip() != "" and name.strip() in text
     if has_unspaced(wanted):
         return wanted in "".join(words)
+    if has_hangul(wanted) and len(wanted) > 1 and any(wanted in word for word in words):
+        return True
     return any(_begins(words[start:], wanted) for start in range(len(words)))
 
 
@@ -206,9 +213,8 @@ def _content(text: str) -> frozenset[str]:
 
 
 def _folded(text: str) -> list[str]:
-    return [
-        w.casefold() for w in _WORD.findall(without_accents(text).replace("'s ", " ").replace("’s ", " "))
-    ]
+    plain = recomposed(without_accents(text)).replace("'s ", " ").replace("’s ", " ")
+    return [word.casefold() for word in run_pattern().findall(plain.replace(_GENITIVE, ""))]
 
 
 def _begins(words: list[str], wanted: str) -> bool:
@@ -221,6 +227,11 @@ def _begins(words: list[str], wanted: str) -> bool:
         if len(text) >= len(wanted):
             break
     rest = len(text) - len(wanted)
-    return text.startswith(wanted) and (
-        rest == 0 or (len(wanted) >= 4 and wanted[-1].isalpha() and rest <= _LONGEST_ENDING)
-    )
+    return text.startswith(wanted) and (rest == 0 or _may_end(wanted, rest))
+
+
+def _may_end(name: str, letters: int) -> bool:
+    """Whether so many letters behind a name in a word may be an ending."""
+    if has_hangul(name[-1]):
+        return len(name) > 1 or letters <= _LONGEST_ENDING
+    return len(name) >= 4 and name[-1].isalpha() and letters <= _LONGEST_ENDING

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from llmpedia.text.scripts import UNSPACED
+from llmpedia.text.tokens import unit_pattern
 
 Kind = Literal["same", "changed", "only"]
 
@@ -29,8 +30,8 @@ _ALIKE_ELSEWHERE = 0.75
 _MOST_MEETINGS = 2_000
 _MEETINGS_OF_TEXTS = 20_000
 # Scripts that put no space between words are taken character by character.
-_WORD = re.compile(rf"[{UNSPACED}]|[^\W_]+")
-_TOKEN = re.compile(rf"[{UNSPACED}]|\w+|[^\w\s]")
+_WORD = unit_pattern("_")
+_TOKEN = re.compile(rf"{unit_pattern().pattern}|[^\w\s]")
 _BRIDGE = 2  # characters of a word between two that differ that is not worth being told apart
 
 

@@ -206,3 +206,38 @@ def test_an_answer_inside_a_run_of_unspaced_words_is_given_away(question, answer
 )
 def test_an_answer_that_is_not_there_is_not(question, answer):
     assert leak(question, [answer, "other"]) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("서울에서 열린 대회는 언제인가", "서울"),
+        ("누가 세종대왕께서는 무엇을 만드셨나", "세종대왕"),
+        ("대한민국서울에 있는 탑", "서울"),
+        ("강은 어디에 있는가", "강"),
+        ("대한민국의 수도", "대한 민국"),
+        ("NASAが打ち上げた衛星は何か", "NASA"),
+        ("BBC에서 방송한 것은", "BBC"),
+        ("ရန်ကုန့်သမိုင်းကို ဘယ်သူရေးသလဲ", "ရန်ကုန်"),
+        ("ﾄｳｷｮｳを建てたのは", "トウキョウ"),
+    ],
+)
+def test_particles_and_neighbours_of_another_script_hide_no_answer(question, answer):
+    assert leak(question, [answer, "other"]) is not None
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("ใครปลูกต้นไม้", "ปี"),
+        ("តើរាជានៅឯណា", "រូជី"),
+        ("မြန်မာစာကို ဘယ်သူရေးသလဲ", "မုန်"),
+        ("ການປົກຄອງ", "ປີ"),
+        ("かくを作ったのは", "がく"),
+        ("설악산은 어디에", "서"),
+        ("한강을 건넌 사람", "강"),
+    ],
+)
+def test_other_vowels_voices_and_syllables_are_other_words(question, answer):
+    """Without its vowel signs a short name would be in nearly every question."""
+    assert leak(question, [answer, "other"]) is None
