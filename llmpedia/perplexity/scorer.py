@@ -4,10 +4,11 @@ error in its place.
 
 import hashlib
 import json
-from collections import OrderedDict
 from collections.abc import Sequence
 from functools import singledispatch
 from typing import Any, Self
+
+from cachetools import LRUCache
 
 from llmpedia.config.engine import EngineSection, OpenAISection, VllmSection
 from llmpedia.engines.packaged_weights import resolve_model
@@ -36,20 +37,16 @@ class Remembered:
     """The last answers' log-probabilities by key; a key holds the model, so scorers may share one."""
 
     def __init__(self, most: int) -> None:
-        self._most = most
-        self._values: OrderedDict[str, Values] = OrderedDict()
+        self._values: LRUCache[str, Values] = LRUCache(most)
 
     def get(self, key: str) -> Values | None:
         """What is remembered of a key."""
-        if key in self._values:
-            self._values.move_to_end(key)
         return self._values.get(key)
 
     def put(self, key: str, values: Values) -> None:
-        """Remember, and forget the oldest."""
-        self._values[key] = values
-        while len(self._values) > self._most:
-            self._values.popitem(last=False)
+        """Remember, and forget what was not asked for the longest; nothing where there is no room at all."""
+        if self._values.maxsize:
+            self._values[key] = values
 
 
 class PerplexityScorer:

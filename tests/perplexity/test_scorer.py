@@ -195,6 +195,18 @@ def test_an_empty_answer_and_an_empty_context_are_errors_of_their_row():
     assert asyncio.run(scorer().score([Question("Where?", ())]))[0].error == "no answers"
 
 
+def test_what_was_not_asked_for_the_longest_is_forgotten_and_no_room_is_no_error():
+    kept = Remembered(2)
+    kept.put("a", (-1.0,))
+    kept.put("b", (-2.0,))
+    assert kept.get("a") == (-1.0,)
+    kept.put("c", (-3.0,))
+    assert [kept.get(key) for key in "abc"] == [(-1.0,), None, (-3.0,)]
+    none = Remembered(0)
+    none.put("a", (-1.0,))
+    assert none.get("a") is None
+
+
 def test_two_models_never_share_what_is_remembered():
     shared = Remembered(100)
     one = scorer(name="one", remembered=shared)

@@ -1,12 +1,10 @@
 """A probe's settings, with their defaults. The judge is the ``engine`` section, as everywhere."""
 
-from pathlib import Path
 from typing import ClassVar, Self
 
 from pydantic import model_validator
 
 from llmpedia.config.base import Section
-from llmpedia.config.files import load_mapping, parse_as
 from llmpedia.config.walk import JobConfig
 from llmpedia.stage_list import PROBE_STAGES, names_of
 
@@ -44,12 +42,3 @@ class ProbeConfig(JobConfig):
     def examples(self) -> bool:
         """See :class:`JobConfig`."""
         return self.grading.examples
-
-
-def load_probe_config(path: str | Path, overrides: list[str] | None = None) -> ProbeConfig:
-    """Read a YAML file, apply ``a.b=c`` overrides (values are YAML) and check it all.
-
-    Raises:
-        ConfigError: one line; nothing has been started.
-    """
-    return parse_as(ProbeConfig, load_mapping(path, overrides), str(path))

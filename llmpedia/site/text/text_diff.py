@@ -16,7 +16,6 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from llmpedia.text.scripts import UNSPACED
 from llmpedia.text.tokens import unit_pattern
 
 Kind = Literal["same", "changed", "only"]

@@ -7,10 +7,11 @@ import json
 
 import pytest
 
+from llmpedia.config.files import load_mapping
 from llmpedia.config.walk import parse_as
 from llmpedia.errors import ConfigError, InputError
 from llmpedia.probe.benchmark.grade import Contradiction, Grade, Graded, Grading, Response, grade, outcome
-from llmpedia.probe.settings.base import ProbeConfig, load_probe_config
+from llmpedia.probe.settings.base import ProbeConfig
 from llmpedia.stages import AnswerError, Completion
 from tests.support.builders.probe_stages import Scripted
 from tests.support.builders.runs import OPENAI, one_line
@@ -308,12 +309,16 @@ def test_sign_and_point_tell_accounts_apart():
     assert Response("q", ("5 °C", "-5 °C", "3.5", "35"), "x").accounts[1] == "-5 °C"
 
 
+def read(path, overrides):
+    return parse_as(ProbeConfig, load_mapping(path, overrides), str(path))
+
+
 def test_settings_of_other_stages_are_refused(tmp_path):
     (tmp_path / "p.yaml").write_text("engine: {kind: openai, model: m, base_url: 'http://127.0.0.1:1/v1'}\n")
-    config = load_probe_config(tmp_path / "p.yaml", ["stages.grade.model=judge", "grading.examples=true"])
+    config = read(tmp_path / "p.yaml", ["stages.grade.model=judge", "grading.examples=true"])
     assert (Grade(config).request(ASKED).model, config.examples) == ("judge", True)
     with pytest.raises(ConfigError) as caught:
-        load_probe_config(tmp_path / "p.yaml", ["stages.verdict.model=judge"])
+        read(tmp_path / "p.yaml", ["stages.verdict.model=judge"])
     one_line(caught, "stages.verdict", "use grade")
 
 
