@@ -8,7 +8,7 @@ an audit.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from llmpedia.analysis.audits.tables import percent
+from llmpedia.analysis.common.statistics import percent_of_share
 from llmpedia.analysis.output.drawing import (
     COLOURS,
     LINES,
@@ -76,9 +76,11 @@ def hop_intervals(summaries: Rows) -> Rows:
 
 def _interval_row(row: Row) -> Row:
     interval = {k: row[k] for k in ("run", "audit", "sample", "hop", "tier", "articles", "found")}
-    interval |= {f"coverage_{to}": percent(row[of]) for to, of in _bounds("coverage").items() if to != "sd"}
+    interval |= {
+        f"coverage_{to}": percent_of_share(row[of]) for to, of in _bounds("coverage").items() if to != "sd"
+    }
     for name in SHARES:
-        interval |= {f"{name}_{to}": percent(row[of]) for to, of in _bounds(name).items()} | {
+        interval |= {f"{name}_{to}": percent_of_share(row[of]) for to, of in _bounds(name).items()} | {
             f"{name}_n": row[f"{name}_n"]
         }
     return interval

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
+from llmpedia.analysis.common.statistics import jaccard_of_sets, percent_of_share
 from llmpedia.audit.evidence import TIERS
 from llmpedia.audit.review import Agreement
 from llmpedia.audit.stages import LABELS, NOT_ADJUDICATED
@@ -77,17 +78,13 @@ def audit_tables(findings: Findings) -> AuditTables:
     return AuditTables({name: rows for name, rows in tables.items() if rows}, missing)
 
 
-def percent(share: float | None) -> float | None:
-    """A share as percent with one decimal; null stays null."""
-    return None if share is None else round(100 * share, 1)
-
-
 def entity_jaccard(keys: Mapping[str, AbstractSet[str]]) -> float | None:
     """Mean over pairs of models of shared / all canonical keys (paper, table 4, CaJ); null with
     fewer than two models.
     """
-    pairs = [(a, b) for a, b in combinations(keys.values(), 2) if a | b]
-    return statistics.fmean(len(a & b) / len(a | b) for a, b in pairs) if pairs else None
+    likenesses = [jaccard_of_sets(a, b) for a, b in combinations(keys.values(), 2)]
+    known = [likeness for likeness in likenesses if likeness is not None]
+    return statistics.fmean(known) if known else None
 
 
 def _miss(missing: Rows, table: str, what: str, reason: str) -> Rows:
@@ -96,7 +93,7 @@ def _miss(missing: Rows, table: str, what: str, reason: str) -> Rows:
 
 
 def _shares(row: Row) -> Row:
-    return {shown: percent(row[name]) for shown, name in _SHARES.items()}
+    return {shown: percent_of_share(row[name]) for shown, name in _SHARES.items()}
 
 
 def _checked(row: Row) -> Row:
@@ -160,8 +157,8 @@ def _personas(findings: Findings, missing: Rows) -> Rows:
         {
             **{k: r[k] for k in _CONDITION},
             "covered": r["found"],
-            **{shown: percent(r[name]) for shown, name in _SHARES.items() if name != "true"},
-            "wiki_pct": percent(r["coverage"]),
+            **{shown: percent_of_share(r[name]) for shown, name in _SHARES.items() if name != "true"},
+            "wiki_pct": percent_of_share(r["coverage"]),
             "words": round(r["words_mean"]),
             **_checked(r),
         }
@@ -189,8 +186,12 @@ def _topics(findings: Findings, missing: Rows) -> Rows:
             "topic": topic,
             "model": model,
             "personas": len(rows),
-            **{shown: percent(_mean(rows, name)) for shown, name in _SHARES.items() if name != "true"},
-            "wiki_pct": percent(_mean(rows, "coverage")),
+            **{
+                shown: percent_of_share(_mean(rows, name))
+                for shown, name in _SHARES.items()
+                if name != "true"
+            },
+            "wiki_pct": percent_of_share(_mean(rows, "coverage")),
             "entity_jaccard": None if overlap[topic] is None else round(overlap[topic] or 0.0, 2),
             NOT_ADJUDICATED: sum(r[NOT_ADJUDICATED] for r in rows),
         }
@@ -226,7 +227,7 @@ def _models(findings: Findings, missing: Rows) -> Rows:
             lines += _line(
                 part,
                 shown,
-                {m: percent(rows[m][name]) if m in rows else None for m in models},
+                {m: percent_of_share(rows[m][name]) if m in rows else None for m in models},
                 missing,
                 table,
             )
@@ -269,7 +270,7 @@ def _overlap(findings: Findings, models: list[str], missing: Rows, table: str) -
     values = {
         "union": union,
         "intersection": shared,
-        "intersection_pct": percent(shared / union) if union else None,
+        "intersection_pct": percent_of_share(shared / union) if union else None,
     }
     return [
         {"part": "overlap", "measure": name, **dict.fromkeys(models, value)} for name, value in values.items()
@@ -306,7 +307,7 @@ def _hops(findings: Findings, missing: Rows) -> Rows:
             "bucket": f"hop {r['hop']}" if part == "hops" else part,
             "tier": r["tier"],
             "found": r["found"],
-            "coverage_pct": percent(r["coverage"]),
+            "coverage_pct": percent_of_share(r["coverage"]),
             **_shares(r),
             **_checked(r),
         }
@@ -329,7 +330,7 @@ def _trap(findings: Findings, missing: Rows) -> Rows:
             lines += _line(
                 tier,
                 shown,
-                {s: percent(rows[s][name]) if s in rows else None for s in systems},
+                {s: percent_of_share(rows[s][name]) if s in rows else None for s in systems},
                 missing,
                 table,
             )
@@ -380,7 +381,7 @@ def _agreement(findings: Findings, missing: Rows) -> Rows:
 
 def _reviewed(tier: str, row: Row) -> Row:
     shares = {
-        f"{tier}_{to}": percent(row[of])
+        f"{tier}_{to}": percent_of_share(row[of])
         for to, of in (("pct", "agreement"), ("low_pct", "low"), ("high_pct", "high"))
     }
     return shares | {f"{tier}_{name}": row[name] for name in ("agreed", "judged", "human", "drift")}

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from llmpedia.analysis.audits.tables import Findings, audit_tables, percent
+from llmpedia.analysis.audits.tables import Findings, audit_tables
 from llmpedia.analysis.common.corpus import corpus_means, written_subjects
+from llmpedia.analysis.common.statistics import jaccard, percent_of_share
 from llmpedia.analysis.common.systems import (
     SAMPLES,
     SEED,
@@ -110,11 +111,6 @@ def cross_model_part(
     return ReportPart(tables, missing, _TITLES, cross_model_figures(tables), _FIGURES_OF)
 
 
-def jaccard(shared: int, union: int) -> float | None:
-    """Shared / all; null where there is nothing."""
-    return shared / union if union else None
-
-
 @dataclass(frozen=True)
 class Overlap:
     """``counts[mask]``: keys that exactly the runs of a bit mask have, bit 0 the first name;
@@ -170,7 +166,7 @@ class Overlap:
             "subjects": shared,
             "union": union,
             "jaccard": jaccard(shared, union),
-            "jaccard_pct": percent(jaccard(shared, union)),
+            "jaccard_pct": percent_of_share(jaccard(shared, union)),
         }
 
 
@@ -194,7 +190,11 @@ def _corpora(systems: Sequence[System], overlap: Overlap) -> Rows:
     everyone = range(len(systems))
     shared = overlap.shared(everyone)
     union = overlap.union(everyone)
-    values = {"union": union, "intersection": shared, "intersection_pct": percent(jaccard(shared, union))}
+    values = {
+        "union": union,
+        "intersection": shared,
+        "intersection_pct": percent_of_share(jaccard(shared, union)),
+    }
     return lines + [
         {"part": "overlap", "measure": name, **dict.fromkeys(means, value)} for name, value in values.items()
     ]
@@ -337,8 +337,8 @@ def _factuality(row: Row) -> Row:
         "tier": row["tier"],
         "subjects": row["articles"],
         "found": row["found"],
-        "coverage_pct": percent(row["coverage"]),
-        **{f"{name}_pct": percent(row[name]) for name in SHARES},
+        "coverage_pct": percent_of_share(row["coverage"]),
+        **{f"{name}_pct": percent_of_share(row[name]) for name in SHARES},
         "claims": row["claims"],
         NOT_ADJUDICATED: row[NOT_ADJUDICATED],
         **spread,

@@ -8,6 +8,7 @@ the parent's plus 1; ``parent_hop`` is the parent's.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from llmpedia.analysis.common.statistics import percent
 from llmpedia.analysis.common.systems import System, run_names
 from llmpedia.analysis.funnel.counts import (
     FATES,
@@ -270,8 +271,3 @@ def _fate_shares_by_hop(c: FunnelCounts) -> Rows:
             shares = {f"{name}_pct": percent(int(n), whole) for name, n in parts.items()}
             rows.append({"run": c.name, "hop": hop, "candidates": whole, **shares})
     return rows
-
-
-def percent(part: int, whole: int) -> float | None:
-    """Null where there is nothing to divide by."""
-    return round(100 * part / whole, 2) if whole else None

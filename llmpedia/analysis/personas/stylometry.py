@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from llmpedia.analysis.common.statistics import jaccard_of_sets
 from llmpedia.analysis.personas.framing import Words, prose, shown_rate, tokens_of
 from llmpedia.probe.documents import sentences
 from llmpedia.wikitext import Article
@@ -75,11 +76,6 @@ def sentence_length(wikitext: str) -> float | None:
     return sum(lengths) / len(lengths) if lengths else None
 
 
-def jaccard(a: frozenset[Any], b: frozenset[Any]) -> float | None:
-    """Shared over all; None where both are empty."""
-    return len(a & b) / len(a | b) if a or b else None
-
-
 def cosine(a: Sequence[int], b: Sequence[int]) -> float | None:
     """Of two vectors of counts; None where one of them is all 0."""
     norms = sum(x * x for x in a) * sum(y * y for y in b)
@@ -91,9 +87,11 @@ def style_row(a: Sequence[Style], b: Sequence[Style]) -> Row:
     has section headings.
     """
     pairs = list(zip(a, b, strict=True))
-    outlines = [jaccard(x.outline, y.outline) for x, y in pairs]
+    outlines = [jaccard_of_sets(x.outline, y.outline) for x, y in pairs]
     row: Row = {"outlines": sum(value is not None for value in outlines), "outline_jaccard": mean(outlines)}
-    row |= {f"jaccard_{n + 1}": mean(jaccard(x.grams[n], y.grams[n]) for x, y in pairs) for n in range(3)}
+    row |= {
+        f"jaccard_{n + 1}": mean(jaccard_of_sets(x.grams[n], y.grams[n]) for x, y in pairs) for n in range(3)
+    }
     row["function_word_cosine"] = mean(cosine(x.function, y.function) for x, y in pairs)
     for column in ("sentence_length", "type_token_ratio"):
         row |= {

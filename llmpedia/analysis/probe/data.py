@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from llmpedia.analysis.common.statistics import percent
 from llmpedia.errors import InputError
 from llmpedia.probe.benchmark.grade import OUTCOMES, Outcome
 from llmpedia.probe.questions.writing import FORMULATIONS
@@ -233,11 +234,6 @@ def _graded(response: Row | None, grade: Row | None) -> GradedResponse:
         return GradedResponse(None, "its last response is not graded yet", "grade", truncated)
     covered = tuple(grade["covered"]) if grade["covered"] is not None else None
     return GradedResponse(grade["outcome"], grade["error"], grade["error_stage"], truncated, covered)
-
-
-def percent(part: float, whole: float) -> float | None:
-    """In percent with two decimals, as the paper prints; null where there is nothing to divide by."""
-    return round(100 * part / whole, 2) if whole else None
 
 
 def shares(outcomes: Iterable[Outcome | None]) -> Row:

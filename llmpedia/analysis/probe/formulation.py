@@ -8,7 +8,8 @@ clue-based complete recall, in percentage points.
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from llmpedia.analysis.probe.data import ProbeData, Row, Rows, percent
+from llmpedia.analysis.common.statistics import percent
+from llmpedia.analysis.probe.data import ProbeData, Row, Rows
 from llmpedia.analysis.probe.scale import mcnemar
 from llmpedia.probe.questions.writing import FORMULATIONS
 

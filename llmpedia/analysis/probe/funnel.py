@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from llmpedia.analysis.probe.data import Row, Rows, percent
+from llmpedia.analysis.common.statistics import percent
+from llmpedia.analysis.probe.data import Row, Rows
 from llmpedia.errors import InputError
 from llmpedia.probe.benchmark.release import CHECKS, DUPLICATE_QUESTION
 

@@ -5,8 +5,8 @@ by account, on coverage.
 from collections import Counter
 from collections.abc import Hashable, Sequence
 
+from llmpedia.analysis.common.statistics import share_with_interval
 from llmpedia.analysis.probe.data import ProbeData, Row, Rows
-from llmpedia.analysis.probe.results import share
 from llmpedia.probe.benchmark.grade import OUTCOMES
 
 
@@ -37,7 +37,7 @@ def judge_outcomes(data: ProbeData) -> Rows:
                 "outcome": outcome,
                 "judged": judged,
                 "agreed": agreed,
-                **share("agreement", agreed, judged),
+                **share_with_interval("agreement", agreed, judged),
                 "human": human,
                 **to,
             }
@@ -46,7 +46,7 @@ def judge_outcomes(data: ProbeData) -> Rows:
     overall = {
         "judged": len(pairs),
         "agreed": agreed,
-        **share("agreement", agreed, len(pairs)),
+        **share_with_interval("agreement", agreed, len(pairs)),
         "human": len(pairs),
     }
     rows.append(
@@ -69,7 +69,11 @@ def judge_accounts(data: ProbeData) -> Rows:
     if not pairs:
         return []
     agreed = sum(judge == human for judge, human in pairs)
-    row: Row = {"accounts": len(pairs), "agreed": agreed, **share("agreement", agreed, len(pairs))}
+    row: Row = {
+        "accounts": len(pairs),
+        "agreed": agreed,
+        **share_with_interval("agreement", agreed, len(pairs)),
+    }
     covered = {
         "covered_by_judge": sum(judge for judge, _ in pairs),
         "covered_by_human": sum(human for _, human in pairs),

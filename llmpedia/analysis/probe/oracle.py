@@ -5,7 +5,8 @@ question out of a growing pool.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from llmpedia.analysis.probe.data import ProbeData, Rows, percent, shares
+from llmpedia.analysis.common.statistics import percent
+from llmpedia.analysis.probe.data import ProbeData, Rows, shares
 from llmpedia.probe.benchmark.grade import OUTCOMES, Outcome
 
 _WORTH: dict[Outcome | None, int] = {None: 0, **{outcome: 3 - i for i, outcome in enumerate(OUTCOMES)}}

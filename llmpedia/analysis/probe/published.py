@@ -13,8 +13,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+from llmpedia.analysis.common.statistics import share_with_interval
 from llmpedia.analysis.probe.data import Row, Rows
-from llmpedia.analysis.probe.results import share
 from llmpedia.errors import InputError
 from llmpedia.probe.benchmark.grade import OUTCOMES
 
@@ -54,10 +54,10 @@ def published() -> Rows:
                 "group": line["group"],
                 "questions": QUESTIONS,
                 **dict(zip(OUTCOMES, (complete, partial, failed), strict=True)),
-                **share("complete", complete, QUESTIONS),
-                **share("partial", partial, QUESTIONS),
-                **share("failed", failed, QUESTIONS),
-                **share("k", complete, complete + partial),
+                **share_with_interval("complete", complete, QUESTIONS),
+                **share_with_interval("partial", partial, QUESTIONS),
+                **share_with_interval("failed", failed, QUESTIONS),
+                **share_with_interval("k", complete, complete + partial),
             }
         )
     return rows

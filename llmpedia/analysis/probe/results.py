@@ -4,8 +4,8 @@ with Wilson's 95% intervals.
 
 from collections import Counter
 
-from llmpedia.analysis.probe.data import GradedResponse, ProbeData, Row, Rows, percent
-from llmpedia.audit.measures.verdicts import wilson
+from llmpedia.analysis.common.statistics import percent, share_with_interval
+from llmpedia.analysis.probe.data import GradedResponse, ProbeData, Row, Rows
 from llmpedia.probe.benchmark.grade import OUTCOMES
 
 
@@ -35,10 +35,10 @@ def _row(data: ProbeData, model: str, strict: bool) -> Row:
         "complete": complete,
         "partial": partial,
         "failed": failed,
-        **share("complete", complete, questions),
-        **share("partial", partial, questions),
-        **share("failed", failed, questions),
-        **share("k", complete, complete + partial),
+        **share_with_interval("complete", complete, questions),
+        **share_with_interval("partial", partial, questions),
+        **share_with_interval("failed", failed, questions),
+        **share_with_interval("k", complete, complete + partial),
         "not_graded": lost.total(),
         "not_graded_pct": percent(lost.total(), questions),
         **{f"not_graded_{why}": lost[why] for why in ("by_engine", "by_judge", "not_asked")},
@@ -54,15 +54,3 @@ def _lost(graded: GradedResponse | None) -> str | None:
     if graded.outcome is not None:
         return None
     return "by_judge" if graded.error_stage == "grade" else "by_engine"
-
-
-def share(name: str, part: int, whole: int) -> Row:
-    """``NAME_pct`` with Wilson's 95% interval ``NAME_low``, ``NAME_high``, in percent; null where
-    nothing is to divide by.
-    """
-    low, high = wilson(part, whole) or (None, None)
-    bounds = {"low": low, "high": high}
-    return {
-        f"{name}_pct": percent(part, whole),
-        **{f"{name}_{k}": None if bound is None else round(100 * bound, 2) for k, bound in bounds.items()},
-    }

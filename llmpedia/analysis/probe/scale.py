@@ -3,7 +3,8 @@
 import statistics
 from collections import Counter, defaultdict
 
-from llmpedia.analysis.probe.data import ProbeData, Row, Rows, percent, shares
+from llmpedia.analysis.common.statistics import percent
+from llmpedia.analysis.probe.data import ProbeData, Row, Rows, shares
 from llmpedia.probe.benchmark.grade import OUTCOMES
 
 

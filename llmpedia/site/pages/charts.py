@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
+from llmpedia.analysis.common.statistics import drawn_width
 from llmpedia.analysis.funnel.tables import funnel_tables, is_walk
 from llmpedia.audit.audit_folder import audit_data
 from llmpedia.audit.measures.verdicts import SHARES, article_scores
@@ -206,7 +207,7 @@ def funnel_part(run: SiteRun, counts: ChartCounts | None) -> Context:
     steps = _steps(rows[0]) if rows and rows[0]["raw_links"] else []
     widest = max((n for _, n, _ in steps), default=0)
     bars = [
-        (label, n, _share(n, widest), max(0, before - n) if before is not None else 0)
+        (label, n, drawn_width(n, widest), max(0, before - n) if before is not None else 0)
         for label, n, before in steps
     ]
     return {"funnel": bars, "funnel_wait": counts is None and not run.imported, "funnel_note": None}
@@ -241,7 +242,7 @@ def _funnel(rows: Rows) -> Chart:
     whole = row["raw_links"]
     for label, n, before in _steps(row):
         kept = f" ({100 * n / before:.1f}%)" if before else ""
-        segment = Segment("solid", 0, _share(n, whole), f"{label}: {n:,}")
+        segment = Segment("solid", 0, drawn_width(n, whole), f"{label}: {n:,}")
         lines.append(ChartLine(label, f"{n:,}{kept}", (segment,)))
     about = f"What is left of the names that {row['generated_articles']:,} articles link after each step."
     lines = lines if whole else []
@@ -312,7 +313,7 @@ def _coverage(run: SiteRun, rows: Rows, to: Addresses) -> Chart:
             "waiting": row["entities"] - row["with_article"] - row["errored"],
         }
         parts = [
-            (texture, _share(counts[name], row["entities"]), word)
+            (texture, drawn_width(counts[name], row["entities"]), word)
             for name, (texture, word) in _COVERAGE.items()
         ]
         text = f"{row['with_article']:,} of {row['entities']:,}"
@@ -351,7 +352,7 @@ def _absorbers(run: SiteRun, rows: Rows, to: Addresses) -> Chart:
         entity = run.entity(row["entity_id"])
         if entity is not None:  # by the site's own name for it
             names = f"{row['aliases']:,}"
-            segment = Segment("solid", 0, _share(row["aliases"], most), f"{entity.name}: {names}")
+            segment = Segment("solid", 0, drawn_width(row["aliases"], most), f"{entity.name}: {names}")
             lines.append(
                 ChartLine(entity.name, names, (segment,), to.article(run.name, entity.id, entity.name))
             )
@@ -399,10 +400,6 @@ def _stacked(parts: Sequence[tuple[str, float, str]]) -> tuple[Segment, ...]:
             segments.append(Segment(texture, round(at, 3), round(share, 3), f"{word} {share:.1f}%"))
         at += share
     return tuple(segments)
-
-
-def _share(part: int, whole: int) -> float:
-    return round(100 * part / whole, 3) if whole else 0.0
 
 
 def _table(rows: Rows) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from llmpedia.analysis.personas.stylometry import jaccard
+from llmpedia.analysis.common.statistics import jaccard_of_sets
 from llmpedia.entities.keys import canonical_key
 from llmpedia.site.data.run_reader import Entity, Row, SiteRun
 from llmpedia.site.pages.claim_views import WORDS, together
@@ -163,7 +163,7 @@ def _measures(
     ]
     for n in _GRAMS:
         a, b = (frozenset(zip(*(link_set[i:] for i in range(n)), strict=False)) for link_set in words)
-        share = jaccard(a, b)
+        share = jaccard_of_sets(a, b)
         if share is not None:
             measures.append(
                 ("Words in common" if n == 1 else f"Runs of {n} words in common", f"{100 * share:.1f}%")

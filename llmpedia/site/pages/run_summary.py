@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from llmpedia.analysis.common.statistics import drawn_width
 from llmpedia.audit.audit_folder import audit_data
 from llmpedia.audit.measures.verdicts import SHARES, article_scores
 from llmpedia.errors import InputError
@@ -134,7 +135,7 @@ def _figures(run: SiteRun, totals: Row, audits: Sequence[TierFound]) -> tuple[tu
 def _hops(totals: Row) -> tuple[HopBar, ...]:
     widest = max((entities for entities, _, _ in totals["hops"].values()), default=0)
     return tuple(
-        HopBar(hop, entities, written, _percent(entities, widest), _percent(written, widest))
+        HopBar(hop, entities, written, drawn_width(entities, widest), drawn_width(written, widest))
         for hop, (entities, written, _) in sorted(totals["hops"].items())
     )
 
@@ -167,7 +168,3 @@ def _tier_found(audit: str, tier: str, rows: Sequence[Row]) -> TierFound:
         parts.append((verdict, round(at, 3), width))
         at += width
     return TierFound(audit, TIERS[tier], len(rows), shares, tuple(parts))
-
-
-def _percent(part: int, whole: int) -> float:
-    return round(100 * part / whole, 3) if whole else 0.0

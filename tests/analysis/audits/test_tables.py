@@ -4,7 +4,8 @@ where there are some.
 
 import pytest
 
-from llmpedia.analysis.audits.tables import Findings, audit_tables, entity_jaccard, percent
+from llmpedia.analysis.audits.tables import Findings, audit_tables, entity_jaccard
+from llmpedia.analysis.common.statistics import percent_of_share
 from llmpedia.analysis.output.formats import write_tables
 from llmpedia.audit.measures.verdicts import audit_metrics
 from llmpedia.audit.review import agreement
@@ -120,7 +121,7 @@ def reasons(table, **findings):
 
 
 def test_percent_has_one_decimal_and_keeps_null():
-    assert (percent(29 / 33), percent(None)) == (87.9, None)
+    assert (percent_of_share(29 / 33), percent_of_share(None)) == (87.9, None)
 
 
 def test_topics_are_means_over_personas():

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 from llmpedia.analysis.common.corpus import corpus_means, subject_keys, written_subjects
+from llmpedia.analysis.common.statistics import jaccard
 from llmpedia.analysis.common.systems import run_names
-from llmpedia.analysis.comparison.cross_model import Overlap, cross_model_part, drawn, jaccard, linked_keys
+from llmpedia.analysis.comparison.cross_model import Overlap, cross_model_part, drawn, linked_keys
 from llmpedia.analysis.comparison.cross_model_figures import cross_model_figures
 from llmpedia.analysis.output.drawing import write_figures
 from llmpedia.analysis.output.formats import write_tables

@@ -2,12 +2,12 @@
 
 import pytest
 
+from llmpedia.analysis.common.statistics import jaccard_of_sets
 from llmpedia.analysis.personas.framing import Words, load_lexicons, tokens_of
 from llmpedia.analysis.personas.stylometry import (
     Style,
     StyleWords,
     cosine,
-    jaccard,
     load_style_words,
     mean,
     sentence_length,
@@ -35,15 +35,15 @@ def test_outlines_are_sets_of_section_headings():
     a = style("Lead.\n== Early Life ==\nx\n=== Detail ===\ny\n== Legacy ==\nz\n== Legacy ==\nz")
     b = style("Lead.\n==early life==\nx\n== Death ==\ny\n== '''Legacy''' ==\nz\n== Works ==\nz")
     assert a.outline == {("early", "life"), ("legacy",)}
-    assert jaccard(a.outline, b.outline) == 2 / 4
+    assert jaccard_of_sets(a.outline, b.outline) == 2 / 4
 
 
 def test_grams_by_hand():
     """a b c a b, a b d: {a b c} and {a b d}; {ab bc ca} and {ab bd}; {abc bca cab} and {abd}."""
     a = style("a b c a b")
     b = style("a b d")
-    assert [jaccard(x, y) for x, y in zip(a.grams, b.grams, strict=True)] == [2 / 4, 1 / 4, 0.0]
-    assert jaccard(style("a b").grams[2], style("c").grams[2]) is None
+    assert [jaccard_of_sets(x, y) for x, y in zip(a.grams, b.grams, strict=True)] == [2 / 4, 1 / 4, 0.0]
+    assert jaccard_of_sets(style("a b").grams[2], style("c").grams[2]) is None
 
 
 def test_the_cosine_by_hand():
