@@ -44,7 +44,9 @@ class Remembered:
         return self._values.get(key)
 
     def put(self, key: str, values: Values) -> None:
-        """Remember, and forget what was not asked for the longest; nothing where there is no room at all."""
+        """Remember, and forget what was not asked for the longest; nothing where there is no room
+        at all.
+        """
         if self._values.maxsize:
             self._values[key] = values
 

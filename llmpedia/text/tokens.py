@@ -20,7 +20,8 @@ def unit_pattern(left_out: str = "") -> re.Pattern[str]:
     r"""A pattern of words, where each character of a script without spaces stands for a word.
 
     Args:
-        left_out: what is no part of other words either, as it stands inside ``[...]``: ``_``, ``\d``.
+        left_out: what is no part of other words either, as it stands inside ``[...]``: ``_``,
+        ``\d``.
     """
     return re.compile(rf"[{UNSPACED}]|[^\W{left_out}{UNSPACED}]+")
 
