@@ -264,14 +264,14 @@ class JobConfig(Section):
 
     def stage(self, name: StageName) -> StageSection:
         """The stage's settings with every null filled from the run's."""
-        own = self.stages.get(name, StageSection())
+        section = self.stages.get(name, StageSection())
         return StageSection(
-            model=own.model or self.engine.model,
-            temperature=0.0 if own.temperature is None else own.temperature,
-            frequency_penalty=own.frequency_penalty,
-            max_tokens=own.max_tokens or default_max_tokens(name),
-            reasoning_effort=own.reasoning_effort,
-            template=own.template,
+            model=section.model or self.engine.model,
+            temperature=0.0 if section.temperature is None else section.temperature,
+            frequency_penalty=section.frequency_penalty,
+            max_tokens=section.max_tokens or default_max_tokens(name),
+            reasoning_effort=section.reasoning_effort,
+            template=section.template,
         )
 
     def identity(self) -> dict[str, Any]:

@@ -142,27 +142,27 @@ class BatchApi:
 
     async def recent(self, since: float) -> list[dict[str, Any]]:
         """The account's batches created at ``since`` (Unix seconds) or later, newest first."""
-        found: list[dict[str, Any]] = []
+        recent_batches: list[dict[str, Any]] = []
         params = {"limit": "100"}
         while True:
             page = await self._json("GET", "batches", params=params)
             batches = page.get("data") or []
-            found += [b for b in batches if b.get("created_at", since) >= since]
+            recent_batches += [b for b in batches if b.get("created_at", since) >= since]
             if not batches or not page.get("has_more") or batches[-1].get("created_at", since) < since:
-                return found
+                return recent_batches
             params = {"limit": "100", "after": batches[-1]["id"]}
 
     async def outcomes(self, batch: dict[str, Any]) -> dict[str, Outcome]:
         """custom_id -> what the output and error files of an ended batch say; an id in neither is
         missing.
         """
-        found: dict[str, Outcome] = {}
+        by_id: dict[str, Outcome] = {}
         for file_id in (batch.get("output_file_id"), batch.get("error_file_id")):
             if file_id:
                 raw = await self._content(file_id)
                 for name, outcome in (await asyncio.to_thread(read_lines, raw)).items():
-                    found.setdefault(name, outcome)
-        return found
+                    by_id.setdefault(name, outcome)
+        return by_id
 
     async def _content(self, file_id: str) -> bytes:
         status, raw = await self._endpoint.fetch("GET", f"files/{file_id}/content")
@@ -196,14 +196,14 @@ def read_lines(raw: bytes) -> dict[str, Outcome]:
     """custom_id -> outcome of each line of an output or error file; a line that cannot be read says
     nothing.
     """
-    found: dict[str, Outcome] = {}
+    by_id: dict[str, Outcome] = {}
     for text in raw.split(b"\n"):
         try:
             line = json.loads(text)
-            found.setdefault(str(line["custom_id"]), _outcome(line.get("response"), line.get("error")))
+            by_id.setdefault(str(line["custom_id"]), _outcome(line.get("response"), line.get("error")))
         except (ValueError, KeyError, TypeError, AttributeError):
             continue
-    return found
+    return by_id
 
 
 def _outcome(response: dict[str, Any] | None, error: dict[str, Any] | None) -> Outcome:

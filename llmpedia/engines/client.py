@@ -102,10 +102,10 @@ class Client:
 
     async def _ask(self, request: Request) -> Completion:
         if self._others is not None:
-            found = await asyncio.to_thread(self._others.find, request.key)
-            if found is not None:
-                await self._commit.durable(completion_record(request, found, reused=True))
-                return found
+            kept = await asyncio.to_thread(self._others.find, request.key)
+            if kept is not None:
+                await self._commit.durable(completion_record(request, kept, reused=True))
+                return kept
         async with self._permits.slot() as slot:
             completion = await self._try(request, slot)
         await self._commit.durable(completion_record(request, completion))

@@ -35,10 +35,10 @@ def memory_rows(engine: EngineSection, models: Models) -> list[dict[str, Any]]:
     """
     if not engine.is_local or engine.accelerator == "cpu":
         return []
-    found = config_at_hand(engine.model)
-    if found is None:
+    shape = config_at_hand(engine.model)
+    if shape is None:
         return []
-    folder, config = found
+    folder, config = shape
     text = config.get("text_config") or config
     try:
         weights = _stored(folder) or parameters(text) * _bytes_each(config, engine)

@@ -39,21 +39,21 @@ def offered_types() -> list[NodeType] | None:
         return reported
     read = ray.remote(num_cpus=0, resources={_HEAD: 0.001})(read_on_head)
     try:
-        found: list[NodeType] | str = ray.get(
+        types: list[NodeType] | str = ray.get(
             read.remote(ray.get_runtime_context().gcs_address), timeout=_ANSWER_S
         )
     except (
         Exception
     ) as e:  # the head cannot run it, or cannot read what it found: either way the types are unknown
-        found = f"{type(e).__name__}: {str(e).strip().splitlines()[-1] if str(e).strip() else ''}"
-    if isinstance(found, str):
+        types = f"{type(e).__name__}: {str(e).strip().splitlines()[-1] if str(e).strip() else ''}"
+    if isinstance(types, str):
         words = (
             "ray.autoscaling = true: node types cannot be read (%s), so GPUs are waited for "
             "whether offered or not"
         )
-        logging.getLogger(__name__).warning(words, found)
+        logging.getLogger(__name__).warning(words, types)
         return None
-    return found
+    return types
 
 
 def reported_types(config: Any) -> list[NodeType] | None:
@@ -97,13 +97,13 @@ def config_file(gcs_address: str) -> Path | None:
 
 def configured_types(config: dict[str, Any]) -> list[NodeType]:
     """Of an autoscaler's configuration: those that it may start."""
-    found = []
+    types = []
     for name, settings in config["available_node_types"].items():
         unset = 0 if name == config["head_node_type"] else config.get("max_workers")
         most = settings.get("max_workers", unset)
         if most != 0:
-            found.append(NodeType(name, dict(settings["resources"]), most))
-    return found
+            types.append(NodeType(name, dict(settings["resources"]), most))
+    return types
 
 
 def _ray_cluster(name: str, namespace: str) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def _ray_cluster(name: str, namespace: str) -> dict[str, Any]:
     from ray.autoscaler._private.kuberay.autoscaling_config import _derive_autoscaling_config_from_ray_cr
     from ray.autoscaler._private.kuberay.node_provider import KubernetesHttpApiClient
 
-    made: dict[str, Any] = _derive_autoscaling_config_from_ray_cr(
+    cluster: dict[str, Any] = _derive_autoscaling_config_from_ray_cr(
         KubernetesHttpApiClient(namespace).get(f"rayclusters/{name}")
     )
-    return made
+    return cluster

@@ -71,8 +71,8 @@ def bound_by(body: dict[str, Any]) -> str | None:
 
 def schema_refused(data: dict[str, Any]) -> bool:
     """Whether a 400 is about the schema that was to bind the answer."""
-    said = error_message(data).lower()
-    return "response_format" in said or "json_schema" in said
+    message = error_message(data).lower()
+    return "response_format" in message or "json_schema" in message
 
 
 def schema_at_fault(data: dict[str, Any]) -> bool:

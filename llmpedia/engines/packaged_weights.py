@@ -56,9 +56,9 @@ def _smollm2() -> Path:
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as tmp:
-        made = _dequantize(_gguf_file(Path(tmp)), Path(tmp) / "made")
+        whole = _dequantize(_gguf_file(Path(tmp)), Path(tmp) / "made")
         if not folder.exists():
-            os.replace(made, folder)
+            os.replace(whole, folder)
     return folder
 
 

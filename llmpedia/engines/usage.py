@@ -57,8 +57,8 @@ class Used:
         self.calls += 1
         self.errored += row["error"] is not None
         self.asked_again += again
-        told = row["prompt_tokens"] is not None and row["completion_tokens"] is not None
-        self.untold += row["error"] is None and not told
+        known = row["prompt_tokens"] is not None and row["completion_tokens"] is not None
+        self.untold += row["error"] is None and not known
         self.prompt_tokens += row["prompt_tokens"] or 0
         self.completion_tokens += row["completion_tokens"] or 0
         self.cached_tokens += row.get("cached_tokens") or 0
@@ -104,12 +104,12 @@ def reused_facts(completions: pa.Table, keys: set[str]) -> Rows:
 def _of_table(completions: pa.Table) -> Usage:
     """By columns, as :meth:`Used.take` counts single ones."""
     answered = pc.is_null(completions["error"])
-    told = [pc.is_valid(completions[name]) for name in ("prompt_tokens", "completion_tokens")]
+    known = [pc.is_valid(completions[name]) for name in ("prompt_tokens", "completion_tokens")]
     counted = {
         "calls": pa.array([1] * completions.num_rows, pa.int64()),
         "errored": pc.invert(answered),
         "asked_again": pc.fill_null(pc.match_substring_regex(completions["messages"], _RETRY), False),
-        "untold": pc.and_not(answered, pc.and_(*told)),
+        "untold": pc.and_not(answered, pc.and_(*known)),
         **{
             name: pc.fill_null(completions[name], 0)
             for name in ("prompt_tokens", "completion_tokens", "cached_tokens")

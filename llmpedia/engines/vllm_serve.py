@@ -139,8 +139,8 @@ class VllmEngine:
         try:
             answer = await asyncio.wait_for(answer_of(self._handle.generate.remote(raw)), self._timeout)
         except Exception as e:
-            said = f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"
-            raise TransientError(said, rate_limited=isinstance(e, BackPressureError)) from e
+            message = f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"
+            raise TransientError(message, rate_limited=isinstance(e, BackPressureError)) from e
         return Completion(**json.loads(answer))
 
     async def close(self) -> None:

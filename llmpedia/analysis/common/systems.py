@@ -141,9 +141,9 @@ def likeness(
         by_name[name] = rows[start : start + len(some)]
         start += len(some)
     summaries = [
-        similarity_summary(own, {"model": name, "sample": sample}, SEED)
-        for name, own in by_name.items()
-        if own
+        similarity_summary(own_rows, {"model": name, "sample": sample}, SEED)
+        for name, own_rows in by_name.items()
+        if own_rows
     ]
     return summaries, by_name
 

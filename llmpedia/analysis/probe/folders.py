@@ -97,9 +97,9 @@ def report_of(
     runs = [uri for uri in uris if uri not in builds]
     if runs:
         data = probe_data(runs, scores, sheets)
-        made, missing = probe_report(data, strict)
-        tables |= {"about": about(runs, strict), **made}
-        figures = probe_figures(made)
+        report_tables, missing = probe_report(data, strict)
+        tables |= {"about": about(runs, strict), **report_tables}
+        figures = probe_figures(report_tables)
     written = len(write_probe_report(tables, missing, figures, Path(out))) if out else 0
     return tables, missing, written
 

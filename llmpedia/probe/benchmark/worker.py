@@ -33,8 +33,8 @@ class _QuestionWorker(Worker):
         item = json.loads(row["item"])
         answer, asked = await self.asked(item)
         completions = [completion_row(item["subject_id"], r, c) for r, c in asked]
-        told = {"benchmark_id": item["benchmark_id"], "attempt": item["attempt"], **answer}
-        return json.dumps({"row": told, "completions": completions})
+        answer_row = {"benchmark_id": item["benchmark_id"], "attempt": item["attempt"], **answer}
+        return json.dumps({"row": answer_row, "completions": completions})
 
     @abstractmethod
     async def asked(self, item: Row) -> tuple[Row, list[Any]]:

@@ -193,6 +193,8 @@ def load_slots(path: str | None) -> Slots:
     except ValidationError as e:
         first = e.errors(include_url=False)[0]
         at = ".".join(map(str, first["loc"]))
-        told = first["msg"].removeprefix("Value error, ")
-        message = f"{at}.{told}" if at and first["type"] == "value_error" else f"{at}: {told}" if at else told
+        fault = first["msg"].removeprefix("Value error, ")
+        message = (
+            f"{at}.{fault}" if at and first["type"] == "value_error" else f"{at}: {fault}" if at else fault
+        )
         raise ConfigError(f"{where}: {message}; llmpedia/probe/candidates/slots.yaml tells how") from e

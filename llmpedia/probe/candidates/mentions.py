@@ -117,14 +117,14 @@ def told(text: str, spans: Iterable[Span], title: str | None, most: int) -> list
     own: the first one, of kind ``entity`` and label ``title``, where the text holds it, else at 0
     with no character.
     """
-    found = [] if title is None else _title(text, title)
+    named = [] if title is None else _title(text, title)
     for span in sorted(spans, key=lambda s: (s.start, s.end)):
         label = " ".join(span.label.casefold().replace("_", " ").split())
         surface = " ".join(text[span.start : span.end].split())
-        if label not in _VALUES and (key := key_of(surface)) and len(found) < most:
+        if label not in _VALUES and (key := key_of(surface)) and len(named) < most:
             kind = "event" if "event" in label else "entity"
-            found.append(Mention(span.start, span.end, surface, key, kind, span.label))
-    return found[:most]
+            named.append(Mention(span.start, span.end, surface, key, kind, span.label))
+    return named[:most]
 
 
 def _title(text: str, title: str) -> list[Mention]:
@@ -147,11 +147,14 @@ class _Windowed(ABC):
         """See :class:`Tagger`."""
         titles = titles or [None] * len(texts)
         windows = [(i, start, end) for i, text in enumerate(texts) for start, end in self._windows(text)]
-        found: list[list[Span]] = [[] for _ in texts]
+        spans_by_text: list[list[Span]] = [[] for _ in texts]
         spans = self._spans([texts[i][start:end] for i, start, end in windows])
         for (i, start, _), inside in zip(windows, spans, strict=True):
-            found[i] += [Span(start + s.start, start + s.end, s.label) for s in inside]
-        return [told(text, s, title, self.most) for text, s, title in zip(texts, found, titles, strict=True)]
+            spans_by_text[i] += [Span(start + s.start, start + s.end, s.label) for s in inside]
+        return [
+            told(text, s, title, self.most)
+            for text, s, title in zip(texts, spans_by_text, titles, strict=True)
+        ]
 
     def _windows(self, text: str) -> Iterator[tuple[int, int]]:
         """Whole sentences, as many as hold the words of a window."""

@@ -73,10 +73,10 @@ class Preparer:
         row: Row = dict.fromkeys(PREPARED.names) | {name: raw[name] for name in ("url", "source", "fatal")}
         if raw["fatal"]:
             return row
-        found = self._text(raw)
-        if found.text is None:
-            return {**row, "fate": DocumentFate.UNREADABLE, "reason": found.reason}
-        text = found.text
+        read_text = self._text(raw)
+        if read_text.text is None:
+            return {**row, "fate": DocumentFate.UNREADABLE, "reason": read_text.reason}
+        text = read_text.text
         row["document_id"] = document_id(raw["url"], text)
         if len(text) < max(1, self._settings.least_chars):
             return {**row, "fate": DocumentFate.TOO_SHORT}
@@ -94,14 +94,14 @@ class Preparer:
     def _text(self, raw: Row) -> ExtractedText:
         if raw["error"]:
             return ExtractedText(reason=raw["error"])
-        found = (
+        page_text = (
             ExtractedText(raw["text"])
             if raw["page"] is None
             else self._pages.read(raw["page"], raw["charset"])
         )
-        if found.text is None:
-            return found
-        text = found.text.replace("\x00", "").strip()
+        if page_text.text is None:
+            return page_text
+        text = page_text.text.replace("\x00", "").strip()
         return (
             ExtractedText(reason="its charset gives half a character")
             if half_character(text)

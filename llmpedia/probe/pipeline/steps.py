@@ -279,9 +279,9 @@ class QuestionStep(Step):
             reason = None
             ids = {n: i for _, documents in item["accounts"] for n, i, _ in documents}
             answers = [_plain(answer, "value documents spans") for answer in written.answers]
-            told = sorted([a["value"], sorted(ids[n] for n in a["documents"])] for a in answers)
+            account_list = sorted([a["value"], sorted(ids[n] for n in a["documents"])] for a in answers)
             row |= _plain(written, "named_entity clue_based preferred_answer")
-            row |= {"group_id": content_id(item["subject"], item["slot"], told), "answers": answers}
+            row |= {"group_id": content_id(item["subject"], item["slot"], account_list), "answers": answers}
         row |= {
             "subgraph_id": item["subject_id"],
             "fate": fate,

@@ -220,7 +220,7 @@ class _Check:
     log: list[str] = field(default_factory=list)
     completions: list[tuple[Request, Completion]] = field(default_factory=list)
     queries: set[str] = field(default_factory=set)
-    found: set[str] = field(default_factory=set)
+    listed: set[str] = field(default_factory=set)
     asked: set[str] = field(default_factory=set)
     pages: dict[str, WebPage] = field(default_factory=dict)
     searches: int = 0
@@ -279,7 +279,7 @@ class _Check:
             address = parse(hit.url)
             if isinstance(address, str) or len(address.url) > _URL or self._barred(address.url):
                 continue
-            self.found.add(address.url)
+            self.listed.add(address.url)
             shown += 1
             title = one_line(hit.title)[:_TITLE]
             snippet = one_line(hit.snippet)[:_SNIPPET]
@@ -316,7 +316,7 @@ class _Check:
         barred = self._barred(url)
         if barred:
             return barred
-        if url not in self.found:
+        if url not in self.listed:
             return "not among the results above; copy an address from them"
         if url in self.asked:
             return "this page was asked for already, see above"

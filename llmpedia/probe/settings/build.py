@@ -232,15 +232,19 @@ def load_build_config(path: str | Path, overrides: list[str] | None = None) -> B
     knowledge = config.knowledge
     pairs = config.pairs
     if quality.model:
-        found = found_file(quality.model, Path(path), "corpus.quality.model", "give a fastText model (.bin)")
-        quality = quality.model_copy(update={"model": found})
+        model_path = found_file(
+            quality.model, Path(path), "corpus.quality.model", "give a fastText model (.bin)"
+        )
+        quality = quality.model_copy(update={"model": model_path})
     if knowledge.taxonomy:
-        found = found_file(
+        model_path = found_file(
             knowledge.taxonomy, Path(path), "knowledge.taxonomy", "give a JSON file like the shipped one"
         )
-        knowledge = knowledge.model_copy(update={"taxonomy": found})
+        knowledge = knowledge.model_copy(update={"taxonomy": model_path})
     if pairs.slots:
-        found = found_file(pairs.slots, Path(path), "pairs.slots", "give a YAML file like the shipped one")
-        pairs = pairs.model_copy(update={"slots": found})
+        model_path = found_file(
+            pairs.slots, Path(path), "pairs.slots", "give a YAML file like the shipped one"
+        )
+        pairs = pairs.model_copy(update={"slots": model_path})
     corpus = config.corpus.model_copy(update={"quality": quality})
     return config.model_copy(update={"corpus": corpus, "knowledge": knowledge, "pairs": pairs})

@@ -46,7 +46,7 @@ _ENDS = ("corpus", "pairs", "relations", "subgraphs", "questions", "checks", "be
 
 @dataclass
 class _Build:
-    """What is read of a build, once. ``found``: pair of documents -> relation of the build;
+    """What is read of a build, once. ``relations``: pair of documents -> relation of the build;
     ``errors``: of those without one.
     """
 
@@ -54,7 +54,7 @@ class _Build:
     kept: list[int]
     true: dict[Pair, str]
     asked: set[Pair]
-    found: dict[Pair, str]
+    relations: dict[Pair, str]
     errors: dict[Pair, str]
     subgraphs: list[Row]
     questions: dict[int, Row]
@@ -196,10 +196,10 @@ def _facts_of(build: _Build, pairs: Iterable[Pair]) -> set[int | None]:
 
 
 def _edges(build: _Build) -> Row:
-    out: Row = {"errors": len(build.errors.keys() - build.found.keys())}
+    out: Row = {"errors": len(build.errors.keys() - build.relations.keys())}
     for label in ("conflict", "support"):
         true = {pair for pair, relation in build.true.items() if relation == label}
-        labelled = {pair for pair, relation in build.found.items() if relation == label}
+        labelled = {pair for pair, relation in build.relations.items() if relation == label}
         right = true & labelled
         out |= {
             f"{label} found": len(labelled),
@@ -213,7 +213,7 @@ def _edges(build: _Build) -> Row:
 
 def _mistaken(build: _Build) -> Row:
     out = Counter(dict.fromkeys(("trap", "context", "compatible", "other"), 0))
-    for pair, relation in build.found.items():
+    for pair, relation in build.relations.items():
         if relation == "conflict" and build.true.get(pair) != "conflict":
             out[_mistake(*(build.documents.get(n) for n in pair))] += 1
     return dict(out)
@@ -244,8 +244,10 @@ def _fate(build: _Build, account: Account) -> str:
     asked = [p for p in pairs if p in build.asked]
     if not asked:
         return "pairs: none with another account"
-    if not any(build.found.get(p) == "conflict" for p in asked):
-        relations = Counter(build.errors.get(p) if p not in build.found else build.found[p] for p in asked)
+    if not any(build.relations.get(p) == "conflict" for p in asked):
+        relations = Counter(
+            build.errors.get(p) if p not in build.relations else build.relations[p] for p in asked
+        )
         return f"relations: {relations.most_common(1)[0][0]}"
     return _fate_of_graphs(build, account)
 

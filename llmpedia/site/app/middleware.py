@@ -61,11 +61,11 @@ class HostGuard:
 
         host = host_name(Headers(scope=scope).get("host", ""))
         if host not in self._hosts:
-            told = (
+            refusal = (
                 f"Host {host!r} is not served here; open http://127.0.0.1 with the port, or "
                 f"start browse with --allow-host"
             )
-            await PlainTextResponse(told, status_code=421)(scope, receive, with_headers)
+            await PlainTextResponse(refusal, status_code=421)(scope, receive, with_headers)
             return
         try:
             await self._app(scope, receive, with_headers)

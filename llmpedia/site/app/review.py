@@ -215,9 +215,9 @@ def _unsaved(
 
 
 def _told(item: SheetItem) -> str:
-    said = item.given
-    answer = f"“{said.answer.replace('_', ' ')}”" if said.answer else "nothing decided"
-    comment = f", with the comment “{said.comment}”" if said.comment else ""
+    given_answer = item.given
+    answer = f"“{given_answer.answer.replace('_', ' ')}”" if given_answer.answer else "nothing decided"
+    comment = f", with the comment “{given_answer.comment}”" if given_answer.comment else ""
     changed = "This item was changed meanwhile, in another tab or in the file itself."
     return (
         f"{changed} It now says: {answer}{comment}. Nothing was saved; save again to have what stands below."

@@ -65,25 +65,25 @@ _SAMPLES = ("hop", "random")
 
 @dataclass(frozen=True)
 class ChartCounts:
-    """What charts are made of. ``tables``: see ``analysis.funnel``; ``found``: a row an audit, tier
+    """What charts are made of. ``tables``: see ``analysis.funnel``; ``audits``: a row an audit, tier
     and hop; ``notes``: what is wrong with an audit's folder.
     """
 
     tables: Mapping[str, Rows]
-    found: Rows
+    audits: Rows
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Segment:
-    """A piece of a bar. ``texture``: how it is filled; ``offset``, ``width``: percent; ``told``: in
+    """A piece of a bar. ``texture``: how it is filled; ``offset``, ``width``: percent; ``label``: in
     words.
     """
 
     texture: str
     offset: float
     width: float
-    told: str
+    label: str
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ def _charts(run: SiteRun, counts: ChartCounts, to: Addresses) -> Iterator[Chart]
         yield _reasons(tables["reject_reasons"])
         yield _absorbers(run, tables["top_absorbing_entities"], to)
     for sample in _SAMPLES:
-        if rows := [row for row in counts.found if row["sample"] == sample]:
+        if rows := [row for row in counts.audits if row["sample"] == sample]:
             yield _factuality(sample, rows)
 
 

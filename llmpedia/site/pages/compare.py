@@ -45,7 +45,7 @@ class TextLine:
     """
 
     number: int
-    said: Said
+    sentence: Said
     elsewhere: str | None
 
 
@@ -102,8 +102,8 @@ def compare_page(
 def written_there(other: SiteRun, entity: Entity) -> Entity | None:
     """The entity that a run knows by the same name or alias; None unless it has an article."""
     number = other.number_of(entity.name)
-    found = other.entity(number) if number is not None else None
-    return found if found is not None and found.written else None
+    there = other.entity(number) if number is not None else None
+    return there if there is not None and there.written else None
 
 
 def _side(run: SiteRun, entity: Entity | None, other: SiteRun, to: Addresses) -> Side | None:
@@ -138,7 +138,7 @@ def _measures(
     """(name, of the left, of the right) or (name, of both)."""
     sizes = [
         Counter(
-            line.said.kind
+            line.sentence.kind
             for row in rows
             if (column := row[n])
             for lines in column.paragraphs

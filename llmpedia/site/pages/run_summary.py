@@ -51,7 +51,7 @@ class Story:
     facts: tuple[tuple[str, str], ...]
     figures: tuple[tuple[str, str], ...]
     hops: tuple[HopBar, ...]
-    found: tuple[TierFound, ...]
+    audits: tuple[TierFound, ...]
     notes: tuple[str, ...]
 
 

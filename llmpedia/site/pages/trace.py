@@ -85,8 +85,8 @@ def _add_reused(
     keys = [row[column] for row in candidates for column in ("ner_completion", "arbitration_completion")]
     keys += [article["outline_completion"], article["completion"]] if article else []
     for key in dict.fromkeys(keys):
-        if key is not None and key not in rows and (found := run.completion(key, entity.id)) is not None:
-            rows[key] = found
+        if key is not None and key not in rows and (completion := run.completion(key, entity.id)) is not None:
+            rows[key] = completion
 
 
 def _sentences(run: SiteRun, entity: Entity, article: Row | None) -> tuple[list[Traced], dict[str, Row]]:

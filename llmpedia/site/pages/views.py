@@ -176,13 +176,13 @@ def missing_page(run: SiteRun, entity: Entity, others: Sequence[SiteRun], to: Ad
 def parse(run: SiteRun, entity: Entity, article: Row) -> Parsed:
     """The article, read, with the claims of its audits at their sentences."""
     page = ArticlePage(article["wikitext"] or "", entity.name)
-    found = checked(run.audits(entity.id))
-    claims = [claim for one in found for claim in one.claims]
+    checked_claims = checked(run.audits(entity.id))
+    claims = [claim for one in checked_claims for claim in one.claims]
     claims_of: dict[int, list[ShownClaim]] = {}
     for claim, n in zip(claims, place([claim.text for claim in claims], page.sentences), strict=True):
         if n is not None:
             claims_of.setdefault(n, []).append(claim)
-    return Parsed(page, found, claims_of)
+    return Parsed(page, checked_claims, claims_of)
 
 
 def resolver(run: SiteRun, entity: Entity, to: Addresses) -> Callable[[str], Target]:

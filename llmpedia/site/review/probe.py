@@ -65,11 +65,11 @@ class GroupForm:
     def cells(self, row: Row, given: Given) -> dict[str, str]:
         """See :class:`Form`."""
         rejected = given.answer not in ("", _ACCEPT)
-        told = {
+        cell_texts = {
             "decision": "reject" if rejected else given.answer,
             "reason": given.answer if rejected else "",
         }
-        return {**told, "comment": given.comment, "reviewer": given.reviewer if given.answer else ""}
+        return {**cell_texts, "comment": given.comment, "reviewer": given.reviewer if given.answer else ""}
 
 
 @dataclass(frozen=True)

@@ -80,11 +80,11 @@ class Draw:
     def title(self) -> str:
         """What people call it."""
         alike = len(set(self.numbers)) == 1
-        told = zip(self.numbers, LABELS, strict=True)
+        counted = zip(self.numbers, LABELS, strict=True)
         counts = (
             f"{self.numbers[0]} of each"
             if alike
-            else ", ".join(f"{n} {WORDS[label].lower()}" for n, label in told if n)
+            else ", ".join(f"{n} {WORDS[label].lower()}" for n, label in counted if n)
         )
         hidden = ", verdicts hidden" if self.hidden else ""
         return f"{self.audit}, {TIERS[self.tier]}: {counts}, seed {self.seed}{hidden}"

@@ -36,10 +36,10 @@ _BRIDGE = 2  # characters of a word between two that differ that is not worth be
 
 @dataclass(frozen=True)
 class Piece:
-    """Words of a sentence. ``own``: they are not in the other one."""
+    """Words of a sentence. ``changed``: they are not in the other one."""
 
     text: str
-    own: bool
+    changed: bool
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ def _pair(
     kept = [block for block in blocks if not _bridges(a, block.a, block.size, len(a))]
     mine = tuple(_pieces(ours, a, [(block.a, block.size) for block in kept]))
     others = tuple(_pieces(theirs, b, [(block.b, block.size) for block in kept]))
-    return ("changed" if any(piece.own for piece in (*mine, *others)) else "same", mine, others), cost
+    return ("changed" if any(piece.changed for piece in (*mine, *others)) else "same", mine, others), cost
 
 
 def _bridges(tokens: Sequence[re.Match[str]], at: int, size: int, end: int) -> bool:
@@ -197,11 +197,11 @@ def _pieces(text: str, tokens: Sequence[re.Match[str]], shared: Sequence[tuple[i
     before = 0
     for start, size in (*shared, (len(tokens), 0)):
         if start > before:
-            own = tokens[before].start()
+            first = tokens[before].start()
             until = tokens[start - 1].end()
-            if own > at:
-                yield Piece(text[at:own], False)
-            yield Piece(text[own:until], True)
+            if first > at:
+                yield Piece(text[at:first], False)
+            yield Piece(text[first:until], True)
             at = until
         before = start + size
         until = tokens[before - 1].end() if size else len(text)

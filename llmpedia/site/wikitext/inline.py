@@ -146,8 +146,8 @@ class Inline:
 
     def categories(self) -> list[list[TextRun]]:
         """The names of the categories, in order."""
-        found = (text for text in self._source.others if _CATEGORY.match(text))
-        names = (_CATEGORY.sub("", text, count=1).partition("|")[0] for text in found)
+        category_texts = (text for text in self._source.others if _CATEGORY.match(text))
+        names = (_CATEGORY.sub("", text, count=1).partition("|")[0] for text in category_texts)
         return [runs for name in names if (runs := self.runs(name))]
 
     def _read(self, text: str, style: int, url: str | None, link: int | None) -> list[TextRun]:
@@ -211,13 +211,13 @@ class Inline:
         words, address = (
             (piece["words"], piece["outside"]) if piece["outside"] else (piece["shown"], piece["target"])
         )
-        found = safe_url(address)
-        if found is None:
+        safe_address = safe_url(address)
+        if safe_address is None:
             return [TextRun(shown_text(piece.group()), style, link, url)]
         return (
-            self._read(words, style, url or found, link)
+            self._read(words, style, url or safe_address, link)
             if words.strip()
-            else [TextRun(shown_text(address), style, link, url or found)]
+            else [TextRun(shown_text(address), style, link, url or safe_address)]
         )
 
     def _token(
@@ -237,18 +237,18 @@ class Inline:
         self, letter: str, number: int, style: int, url: str | None, link: int | None
     ) -> list[TextRun]:
         """A part that may hold others; too deep inside, its own text alone."""
-        found = self._source.links[number] if letter == "L" else None
-        if found is not None and not found.markup:
-            return [TextRun(clean_text(found.label), style, number)]
-        if found is not None:
+        nested_link = self._source.links[number] if letter == "L" else None
+        if nested_link is not None and not nested_link.markup:
+            return [TextRun(clean_text(nested_link.label), style, number)]
+        if nested_link is not None:
             url = None
             link = number
-            text = found.label
+            text = nested_link.label
         else:
             text = self._source.others[number] if letter == "O" else self._source.parts[number].text
         if self._depth > _DEEPEST:
             return [TextRun(shown_text(TOKEN.sub(" ", text)), style, link, url)]
-        if found is not None:
+        if nested_link is not None:
             return self._read(text, style, url, link)
         return (self._other if letter == "O" else self._template)(text, style, url, link)
 

@@ -505,7 +505,7 @@ def test_the_story_tells_hops_and_what_audits_found(audited):
     runs, _ = opened(audited)
     told = story(runs[0])
     assert [(h.hop, h.entities, h.written) for h in told.hops] == [(0, 1, 1), (1, 2, 1), (2, 1, 0)]
-    assert [(f.audit, f.tier, f.articles, f.shares["true"], f.shares["false"]) for f in told.found] == [
+    assert [(f.audit, f.tier, f.articles, f.shares["true"], f.shares["false"]) for f in told.audits] == [
         ("check", "Wikipedia", 1, 0.0, 1.0)
     ]
 

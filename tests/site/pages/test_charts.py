@@ -53,7 +53,7 @@ def test_the_funnel_is_that_of_the_run(run):
 
 def test_fates_and_coverage_of_each_hop(run):
     found = made(run)
-    assert [[segment.told for segment in line.segments] for line in found["fates"].lines] == [
+    assert [[segment.label for segment in line.segments] for line in found["fates"].lines] == [
         ["queued for an article 50.0%", "no entity 25.0%", "the page itself, or too doubtful 25.0%"],
         ["queued for an article 33.3%", "known before 33.3%", "another name of a known one 33.3%"],
     ]
@@ -62,7 +62,7 @@ def test_fates_and_coverage_of_each_hop(run):
         ("Hop 1", "1 of 2"),
         ("Hop 2", "0 of 1"),
     ]
-    assert [segment.told for segment in found["coverage"].lines[1].segments] == [
+    assert [segment.label for segment in found["coverage"].lines[1].segments] == [
         "written and expanded 50.0%",
         "failed 50.0%",
     ]
@@ -101,7 +101,7 @@ def test_what_audits_found_stands_by_hop_and_tier(tmp_path):
         ("Against Wikipedia, audit audit", "Hop 0", "100.0% true, 2 articles"),
         ("Against the web, audit audit", "Hop 0", "none judged"),
     ]
-    assert [segment.told for segment in chart.lines[0].segments] == ["true 100.0%"] and chart.lines[
+    assert [segment.label for segment in chart.lines[0].segments] == ["true 100.0%"] and chart.lines[
         1
     ].segments == ()
 

@@ -32,7 +32,7 @@ THEIRS = (
 
 
 def shown(said):
-    return said.kind, "".join(f"[{p.text}]" if p.own else p.text for p in said.pieces), said.other
+    return said.kind, "".join(f"[{p.text}]" if p.changed else p.text for p in said.pieces), said.other
 
 
 def compare(ours, theirs, places=None, their_places=None):
@@ -99,10 +99,12 @@ def test_no_word_is_lost_and_partners_are_mutual():
                 assert one.other is None or (
                     others[one.other].other == n and others[one.other].kind == one.kind
                 )
-                assert one.kind != "same" or not any(piece.own for piece in one.pieces)
+                assert one.kind != "same" or not any(piece.changed for piece in one.pieces)
         for one in left:
             if one.kind == "changed":
-                kept = ["".join(p.text for p in said.pieces if not p.own) for said in (one, right[one.other])]
+                kept = [
+                    "".join(p.text for p in said.pieces if not p.changed) for said in (one, right[one.other])
+                ]
                 assert "".join(kept[0].split()) == "".join(kept[1].split())
 
 
