@@ -158,13 +158,7 @@ def describe_import(settings: ImportSettings, source: Texts, titles: list[str]) 
 class _Import:
     """The loop over waves of titles."""
 
-    def __init__(
-        self,
-        job: Job,
-        source: Texts,
-        name: str,
-        progress: OnProgress,
-    ) -> None:
+    def __init__(self, job: Job, source: Texts, name: str, progress: OnProgress) -> None:
         self._job = job
         self._run = job.run
         self._source = source

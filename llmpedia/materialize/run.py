@@ -106,13 +106,7 @@ def _source(config: Config, uri: str) -> str:
 class _Walk:
     """The walk over waves: seeds, then plan, write, resolve, commit."""
 
-    def __init__(
-        self,
-        config: Config,
-        job: Job,
-        session: Session,
-        progress: OnProgress,
-    ) -> None:
+    def __init__(self, config: Config, job: Job, session: Session, progress: OnProgress) -> None:
         self._config = config
         self._job = job
         self._run = job.run

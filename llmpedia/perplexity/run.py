@@ -91,13 +91,7 @@ def score_items(config: PerplexityJobConfig, run_uri: str, progress: OnProgress)
 class _Scoring:
     """The loop over waves."""
 
-    def __init__(
-        self,
-        config: PerplexityJobConfig,
-        job: Job,
-        session: Session,
-        progress: OnProgress,
-    ) -> None:
+    def __init__(self, config: PerplexityJobConfig, job: Job, session: Session, progress: OnProgress) -> None:
         self._config = config
         self._job = job
         self._run = job.run
