@@ -35,11 +35,10 @@ def sigterm_as_ctrl_c() -> Iterator[None]:
 
 @contextmanager
 def own_sigterm_kept() -> Iterator[None]:
-    """Around ``ray.init``, which sets a handler that ends the process, and ``ray.shutdown``, which
-    sets the system's default.
+    """Around ``ray.init``, which sets a handler that ends the process, and ``ray.shutdown``.
 
-    The latter does so behind Python's back: ``signal.getsignal`` goes on telling of a handler that
-    is not called any more.
+    The latter sets the system's default behind Python's back: ``signal.getsignal`` goes on telling
+    of a handler that is not called any more.
     """
     before = signal.getsignal(signal.SIGTERM)
     try:

@@ -159,7 +159,7 @@ def test_no_folder_holds_more_than_15_files():
     assert {str(f): n for f, n in house.files_by_folder(EVERYTHING).items() if n > 15} == {}
 
 
-def test_no_file_is_over_450_lines():
+def test_no_file_is_over_475_lines():
     assert {s.module: len(s.lines) for s in PRODUCT if len(s.lines) > house.LONG_FILE} == {}
 
 

@@ -118,8 +118,8 @@ def review_rows(audit: RunFolder, tier: str) -> list[Row]:
 
 
 def text_pairs(audit: RunFolder) -> list[tuple[int, str, str]]:
-    """(subject_id, article as written, Wikipedia's) as plain text, for every audited article that
-    Wikipedia has.
+    """(subject_id, article as written, Wikipedia's) as plain text, of every article that Wikipedia
+    has.
     """
     run = audited_run(audit)
     pairs = []

@@ -80,9 +80,7 @@ def _gguf_file(tmp: Path) -> Path:
 
 
 def _dequantize(gguf: Path, out: Path) -> Path:
-    """transformers refuses to save what it still takes for a quantized model, hence the four
-    attributes.
-    """
+    """transformers refuses to save what it takes for a quantized model, hence the four attributes."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     model = AutoModelForCausalLM.from_pretrained(str(gguf.parent), gguf_file=gguf.name, dtype="bfloat16")

@@ -41,8 +41,8 @@ class Done:
 def run_grid(whole: Grid, cells: tuple[Cell, ...], out: str, tell: Tell) -> list[Done]:
     """Walk and audit ``cells`` of a grid. ``out``: folder of the runs.
 
-    Raises: ConfigError, InputError: a cell cannot be walked as it is, of which most is found before
-        anything is started.
+    Raises: ConfigError, InputError: a cell cannot be walked; most is found before anything is
+    started.
         EngineError: an engine answers nobody; the same call goes on where this one has stopped.
     """
     out = Folder(out).uri.rstrip("/")

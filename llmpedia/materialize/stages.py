@@ -296,9 +296,7 @@ class Ner(WalkStage[Phrases, dict[str, Decision]]):
         return Constraint(json_schema=object_schema(dict.fromkeys(phrases, decision)))
 
     def parse(self, question: Phrases, text: str) -> dict[str, Decision]:
-        """Phrase as asked -> decision. Phrases renamed beyond spelling and phrases decided both
-        ways are left out.
-        """
+        """Phrase as asked -> decision; without phrases that were renamed or decided both ways."""
         asked = {p: p for p in question.phrases} | {
             " ".join(p.casefold().split()): p for p in question.phrases
         }

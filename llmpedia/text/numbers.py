@@ -161,6 +161,10 @@ def without_accents(text: str) -> str:
     return bare.replace("\u0131", "i")  # which a pattern that knows no case takes for an i
 
 
+def _month_alone(match: re.Match[str], text: str) -> list[Date]:
+    return [Date(month=_MONTHS[match["m"].lower()])] if _is_month(match, text) else []
+
+
 def _read(text: str, language: str) -> Figures:
     whole = text.encode(errors="replace").decode()  # half characters are not text to the reader of words
     text = without_accents(_in_digits(unicodedata.normalize("NFKC", whole), language))
@@ -171,9 +175,7 @@ def _read(text: str, language: str) -> Figures:
     centuries = left.take(_CENTURY, lambda m: [int(m[1] or m[2])])
     ordinals = left.take(_ORDINAL, lambda m: [int(m[1])])
     numbers = left.take(_NUMBER, _numbers)
-    dates += left.take(
-        _ALONE, lambda m: [Date(month=_MONTHS[m["m"].lower()])] if _is_month(m, left.text) else []
-    )
+    dates += left.take(_ALONE, lambda m: _month_alone(m, left.text))
     return Figures(
         numbers=frozenset(numbers),
         dates=frozenset(dates),

@@ -50,8 +50,7 @@ class ReportPart:
 
 
 def write_report(title: str, about: str, parts: Sequence[ReportPart], folder: Path) -> list[Path]:
-    """Each table as Parquet, CSV, Markdown and LaTeX, each figure as SVG and PNG, and
-    ``index.html``; the files written.
+    """Write every table and figure in all forms, and ``index.html``; the files written.
 
     Raises:
         InputError: the folder holds other things than a report.

@@ -243,9 +243,7 @@ def _style(cells: Sequence[TopicCell]) -> Rows:
 
 
 def _topics(cells: Sequence[TopicCell], tests: Rows) -> Rows:
-    """``significant``: all tests that are; ``listed``: as table 23 counts them, with the largest of
-    these.
-    """
+    """A row a topic. ``significant``: all tests that are; ``listed``: as table 23 counts them."""
     rows: Rows = []
     for topic, of in _by_topic(cells).items():
         topic_tests = [t for t in tests if t["topic"] == topic]

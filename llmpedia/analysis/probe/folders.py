@@ -111,19 +111,15 @@ def about(run_uris: list[str], strict: bool) -> Rows:
         for name in models_of(uri):
             asked = RunFolder.open(model_folder(uri, name)).description()
             judge = RunFolder.open(grades_folder(uri, name)).description()["identity"]["engine"]["model"]
-            facts = {
+            row = {
                 "model": name,
                 "engine_model": asked["identity"]["engine"]["model"],
                 "judge": judge,
                 "run": uri,
+                "benchmark_sha256": asked["benchmark_sha256"][:16],
+                "not_graded_counts_as_failed": strict,
             }
-            rows.append(
-                {
-                    **facts,
-                    "benchmark_sha256": asked["benchmark_sha256"][:16],
-                    "not_graded_counts_as_failed": strict,
-                }
-            )
+            rows.append(row)
     return rows
 
 

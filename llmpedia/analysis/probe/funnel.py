@@ -81,19 +81,11 @@ def build_rejections(counts: Sequence[StepCount]) -> Rows:
         ordered = _ordered(step.rejected)
         shown = ordered[:_SHOWN_REASONS]
         others = ordered[_SHOWN_REASONS:]
+        if others:
+            shown = [*shown, (f"({len(others)} other reasons)", sum(n for _, n in others))]
         rows += [
             {"stage": step.stage, "unit": step.unit, "reason": reason, "rejected": n} for reason, n in shown
         ]
-        if others:
-            rest = f"({len(others)} other reasons)"
-            rows.append(
-                {
-                    "stage": step.stage,
-                    "unit": step.unit,
-                    "reason": rest,
-                    "rejected": sum(n for _, n in others),
-                }
-            )
     return rows
 
 

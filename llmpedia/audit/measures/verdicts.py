@@ -123,9 +123,7 @@ def _check_claims(subjects: dict[int, Row], claims: dict[int, Row]) -> None:
 
 
 def _check_verdict(row: Row, claims: dict[int, Row], outcomes: dict[tuple[int, str], Outcome]) -> None:
-    """A verdict needs its claim, a known class, and, unless it is none, evidence that could be
-    judged by.
-    """
+    """A verdict needs its claim, a known class and, unless it is none, usable evidence."""
     claim = claims.get(row["claim_id"])
     tier = row["tier"]
     verdict = row["verdict"]

@@ -49,8 +49,7 @@ class MediaWiki(Provider):
         wiki: WikipediaSection,
         slot: Callable[[], Any] | None = None,
     ) -> None:
-        """``user_agent``: names the program and an address to reach its operator at, which
-        Wikimedia requires.
+        """``user_agent``: names the program and its operator's address (Wikimedia's rule).
 
         ``slot``: makes the async context that each request is made in, where processes share a cap.
 

@@ -105,8 +105,7 @@ def near(held: Rows, reach: int) -> tuple[Ints, Ints, Ints]:
 
 
 def by_account(accounts: Ints, most: int) -> Places:
-    """Each document with ``most`` of its own account and with one of each of the ``most`` largest
-    other ones.
+    """Each document with ``most`` of its account, and one of each of the largest others.
 
     Whom of an account goes round, so that no document of it is everybody's partner.
     """

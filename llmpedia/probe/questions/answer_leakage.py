@@ -70,9 +70,7 @@ def says(text: str, name: str) -> bool:
 
 
 def same_value(a: str, b: str) -> bool:
-    """Whether two answers are one: "1,200" and "1200", "12 May 1900" and "May 12, 1900", "12 men"
-    and "twelve".
-    """
+    """Whether two answers are one: "1,200" and "1200", "12 May 1900" and "May 12, 1900"."""
     keys = [canonical_key(_ARTICLE.sub("", without_accents(text))) for text in (a, b)]
     if keys[0] == keys[1] and not any(c.isdigit() for c in keys[0]):
         return True  # D.C. is DC, which alone reads as a Roman number

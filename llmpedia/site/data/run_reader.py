@@ -244,9 +244,7 @@ class SiteRun:
         return entity
 
     def totals(self) -> Row:
-        """Articles, entities, aliases, words, links; ``hops``: hop -> (entities, written,
-        expanded).
-        """
+        """Sums over the run; ``hops``: hop -> (entities, written, expanded)."""
         c = self._catalogue
         written = c.articles != NONE
         hops = {

@@ -66,8 +66,7 @@ def write_dataset(
 
 
 def write_jsonl(run: RunFolder, audits: Sequence[RunFolder], out: Path, private: Filter) -> Released:
-    """An article a line, with its claims; packed where the name ends in ``.gz``; whole or not
-    there.
+    """An article a line, with its claims; packed where the name ends in ``.gz``; whole or absent.
 
     Raises:
         InputError: something is there already, or a file of the run is damaged.

@@ -143,9 +143,7 @@ def _alike(
 
 
 def _shares(ours: Sequence[Sequence[str]], theirs: Sequence[Sequence[str]]) -> npt.NDArray[np.float32]:
-    """Shared words of every two sentences, of the mean of both (Dice); a word counts once in a
-    sentence.
-    """
+    """Dice coefficient of every two sentences; a word counts once in a sentence."""
     numbers: dict[str, int] = {}
     for words in (*ours, *theirs):
         for word in words:
