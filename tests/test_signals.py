@@ -13,7 +13,9 @@ from tests.support.harness import ENV, fingerprint, start_driver, write_config
 
 SLEEPER = """
 import signal, sys, time
-from llmpedia import cli, interrupts
+from llmpedia import signals
+from llmpedia.cli import main as cli
+from llmpedia.cli import materialize
 def command(args):
     print("at work", flush=True)
     try:
@@ -22,7 +24,7 @@ def command(args):
         print("cleaning up", flush=True)
         time.sleep(1)
         print("cleaned up", flush=True)
-cli._materialize = command
+materialize._materialize = command
 sys.exit(cli.main(["materialize", "x.yaml"]))
 """
 
@@ -70,9 +72,9 @@ def test_it_cancels_what_runs_in_an_event_loop():
 
 
 def test_a_handler_that_ray_sets_meanwhile_is_taken_back():
-    ray = "interrupts.signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(number))"
+    ray = "signals.signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(number))"
     work = f"""
-        with interrupts.own_sigterm_kept():
+        with signals.own_sigterm_kept():
             {ray}
         time.sleep(60)"""
     process = sleeper(work.strip())
@@ -81,9 +83,9 @@ def test_a_handler_that_ray_sets_meanwhile_is_taken_back():
 
 
 def test_a_sigterm_while_ray_starts_is_an_interrupt_too_and_a_second_one_ignored():
-    ray = "interrupts.signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(number))"
+    ray = "signals.signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(number))"
     work = f"""
-        with interrupts.own_sigterm_kept():
+        with signals.own_sigterm_kept():
             {ray}
             time.sleep(60)"""
     process = sleeper(work.strip())
@@ -161,10 +163,11 @@ def test_a_walk_terminated_while_its_own_ray_starts_leaves_nothing_running(engin
 def test_a_job_tells_its_exit_code_last_whatever_happens(tmp_path):
     program = """
 import sys
-from llmpedia import cli
+from llmpedia.cli import main as cli
+from llmpedia.cli import materialize
 def command(args):
     raise {raises}
-cli._materialize = command
+materialize._materialize = command
 sys.exit(cli.job("materialize", "--config", "x.yaml"))
 """
     for raises, code, says in [
