@@ -5,7 +5,6 @@ The page refers to the files beside it and to nothing else; it runs no script. L
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -23,8 +22,11 @@ Rows = list[Row]
 
 _LONG = 40  # rows from which on a table is folded
 _MANY = 4  # figures of one table from which on all but the first ones are folded
-_MISSING, _INDEX = "missing", "index.html"
+_MISSING = "missing"
+_INDEX = "index.html"
 _STYLE = Path(__file__).with_name("page.css")
+_TEMPLATE = Path(__file__).with_name("page.html")
+_LINKED_FORMS = ("csv", "parquet", "md", "tex")
 
 
 @dataclass(frozen=True)
@@ -64,109 +66,43 @@ def write_report(title: str, about: str, parts: Sequence[Part], folder: Path) ->
 
 
 def _page(title: str, about: str, parts: Sequence[Part], missing: Rows) -> str:
-    shown_parts = [part for part in parts if any(part.tables.values())]
-    style = _STYLE.read_text(encoding="utf-8")
-    return "\n".join(
-        [
-            f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f'<meta name="color-scheme" content="light dark"><style>{style}</style></head><body>',
-            '<a class="skip" href="#content">To the content</a>',
-            f"<header><h1>{escape(title)}</h1><p>{escape(about)}</p></header>",
-            _contents(shown_parts, missing),
-            '<main id="content">',
-            *(_part(part) for part in shown_parts),
-            _lacking(missing),
-            "</main></body></html>\n",
-        ]
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATE.parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(
+        anchor=_anchor,
+        columns_of=columns_of,
+        is_numeric_column=_is_numeric_column,
+        quoted=quote,
+        shown=shown,
+    )
+    environment.tests["numeric"] = _is_number
+    return environment.get_template(_TEMPLATE.name).render(
+        title=title,
+        about=about,
+        style=Markup(_STYLE.read_text(encoding="utf-8")),  # noqa: S704  the package's own file
+        parts=[part for part in parts if any(part.tables.values())],
+        missing=missing,
+        forms=_LINKED_FORMS,
+        folded_from=_LONG,
+        figures_in_sight=_MANY,
     )
 
 
-def _contents(parts: Sequence[Part], missing: Rows) -> str:
-    """A list of the tables, by part where parts have titles."""
-    entries = []
-    for part in parts:
-        links = "".join(
-            f'<li><a href="#{_anchor(name)}">{escape(part.titles.get(name, name))}</a></li>'
-            for name, rows in part.tables.items()
-            if rows
-        )
-        entries.append(f"<li><span>{escape(part.title)}</span><ul>{links}</ul></li>" if part.title else links)
-    if missing:
-        entries.append(f'<li><a href="#{_MISSING}">Missing ({len(missing)})</a></li>')
-    return f'<nav aria-label="Contents"><ul>{"".join(entries)}</ul></nav>'
-
-
-def _part(part: Part) -> str:
-    sections = [_section(part, name, rows) for name, rows in part.tables.items() if rows]
-    heading = f"<h2>{escape(part.title)}</h2>" if part.title else ""
-    return "\n".join([heading, *sections])
-
-
-def _section(part: Part, name: str, rows: Rows) -> str:
-    title = escape(part.titles.get(name, name))
-    links = " · ".join(f'<a href="{quote(name)}.{form}">{form}</a>' for form in ("csv", "parquet", "md", "tex"))
-    drawn = _figures([figure for figure in part.figures_of.get(name, ()) if figure in part.figures], title)
-    level = "h3" if part.title else "h2"
-    heading = f"<{level}>{title}</{level}>"
-    return f'<section id="{_anchor(name)}">{heading}{drawn}{_folded(rows)}<p class="files">{links}</p></section>'
-
-
-def _figures(names: Sequence[str], title: str) -> str:
-    """The first ones in sight, the others folded; each as large as the reader wants it."""
-    each = [
-        f'<figure><a href="{quote(name)}.svg"><img src="{quote(name)}.svg" alt="{title}, drawn from the table below: '
-        f'{escape(name.replace("_", " "))}" loading="lazy"></a></figure>'
-        for name in names
-    ]
-    first, others = each[:_MANY], each[_MANY:]
-    folded = f"<details><summary>{len(others)} more figures</summary>{_grid(others)}</details>" if others else ""
-    return _grid(first) + folded
-
-
-def _grid(figures: Sequence[str]) -> str:
-    return f'<div class="figures">{"".join(figures)}</div>' if figures else ""
-
-
-def _lacking(missing: Rows) -> str:
-    if not missing:
-        return ""
-    about = "What the data do not allow, why, and the command that would make it."
-    return f'<section id="{_MISSING}"><h2>Missing</h2><p>{about}</p>{_folded(missing)}</section>'
-
-
-def _folded(rows: Rows) -> str:
-    table = _table(rows)
-    return f"<details><summary>{len(rows):,} rows</summary>{table}</details>" if len(rows) > _LONG else table
-
-
 def _anchor(name: str) -> str:
-    return escape(name.replace(" ", "_"))
+    return name.replace(" ", "_")
 
 
-def _table(rows: Rows) -> str:
-    columns = columns_of(rows)
-    head = "".join(f'<th scope="col"{_kind(_numbers(rows, c))}>{escape(c.replace("_", " "))}</th>' for c in columns)
-    body = "\n".join(f"<tr>{''.join(_cell(row.get(column), column) for column in columns)}</tr>" for row in rows)
-    # A region that scrolls must be reachable by keyboard.
-    return f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>'
-
-
-def _numbers(rows: Rows, column: str) -> bool:
+def _is_numeric_column(rows: Rows, column: str) -> bool:
     values = [row.get(column) for row in rows if row.get(column) is not None]
-    return bool(values) and all(_is_number(v) for v in values)
-
-
-def _cell(value: object, column: str) -> str:
-    text = escape(shown(value, column))
-    if column == "command" and value is not None:
-        text = f"<code>{text}</code>"
-    return f"<td{_kind(_is_number(value))}>{text}</td>"
+    return bool(values) and all(_is_number(value) for value in values)
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _kind(number: bool) -> str:
-    return ' class="n"' if number else ""
