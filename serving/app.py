@@ -6,6 +6,8 @@ imported from ``llmpedia``, so that it is decided as in batch.
 
 from typing import Any
 
+from prometheus_client import Metric
+
 from llmpedia.audit.article import verdict_need
 from llmpedia.config import EngineSection
 from llmpedia.engines import vllm_serve
@@ -15,7 +17,7 @@ from llmpedia.errors import ConfigError
 from llmpedia.execution.clients import heed_pauses
 from llmpedia.perplexity.replica import placement
 from serving.api import make_api
-from serving.counts import Counts, Sample, render
+from serving.counts import Counts, render
 from serving.engines import DeployedEngine, EndpointEngine
 from serving.gate import Gate
 from serving.guard import is_loopback, key_digests
@@ -129,11 +131,11 @@ class Ingress:
         model = config.perplexity.engine.model if config.perplexity is not None else None
         return make_api(config, self._digests, Parts(judge, scorer, model, *gates, self._counts, self._scrape))
 
-    async def counts(self) -> tuple[str, list[Sample]]:
+    async def counts(self) -> tuple[str, list[Metric]]:
         """This replica's name and counts."""
         from ray import serve
 
-        return serve.get_replica_context().replica_tag, self._counts.samples()
+        return serve.get_replica_context().replica_tag, self._counts.families()
 
     async def _scrape(self) -> str:
         """The counts of all replicas, each asked by the one that was."""

@@ -5,25 +5,21 @@ So a sum over ``replica`` is the whole, and a replica that goes takes its series
 """
 
 import time
-from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 BUCKETS_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 ROUTES = ("/v1/verify", "/v1/grade", "/v1/perplexity", "/v1/chat/completions", "/metrics", "/healthz", "/readyz")
-_HELP = {
-    "llmpedia_requests_total": ("counter", "Requests by route and HTTP status; 499: the client went away."),
-    "llmpedia_refused_total": ("counter", "Requests refused, by route and status: keys, limits, capacity, deadline."),
-    "llmpedia_results_total": ("counter", "What was decided: a verdict a claim, an outcome a response, scored or not an answer."),
-    "llmpedia_in_flight": ("gauge", "Requests being served."),
-    "llmpedia_request_seconds": ("histogram", "Time until the answer was sent, by route."),
-}
-_REFUSED = frozenset({401, 403, 408, 413, 422, 503, 504})
+_REQUESTS = "Requests by route and HTTP status; 499: the client went away."
+_REFUSED = "Requests refused, by route and status: keys, limits, capacity, deadline."
+_RESULTS = "What was decided: a verdict a claim, an outcome a response, scored or not an answer."
+_REFUSALS = frozenset({401, 403, 408, 413, 422, 503, 504})
 _GONE = 499
-
-Sample = tuple[str, dict[str, str], float]
 
 
 def route_of(scope: Scope) -> str:
@@ -37,59 +33,66 @@ class Counts:
     """Of one replica."""
 
     def __init__(self) -> None:
-        self._requests: Counter[tuple[str, int]] = Counter()
-        self._results: Counter[tuple[str, str]] = Counter()
-        self._times: dict[str, list[int]] = {}
-        self._seconds: dict[str, float] = {}
-        self.in_flight = 0
+        self._registry = CollectorRegistry()
+        self._requests = Counter("llmpedia_requests", _REQUESTS, ("route", "status"), registry=self._registry)
+        self._refused = Counter("llmpedia_refused", _REFUSED, ("route", "status"), registry=self._registry)
+        self._results = Counter("llmpedia_results", _RESULTS, ("route", "outcome"), registry=self._registry)
+        self._in_flight = Gauge("llmpedia_in_flight", "Requests being served.", registry=self._registry)
+        self._seconds = Histogram(
+            "llmpedia_request_seconds",
+            "Time until the answer was sent, by route.",
+            ("route",),
+            buckets=BUCKETS_S,
+            registry=self._registry,
+        )
 
     def answered(self, route: str, status: int, seconds: float) -> None:
         """A request has been answered."""
-        route = route if route in ROUTES else "other"
-        self._requests[route, status] += 1
-        self._times.setdefault(route, [0] * (len(BUCKETS_S) + 1))[bisect_left(BUCKETS_S, seconds)] += 1
-        self._seconds[route] = self._seconds.get(route, 0.0) + seconds
+        known_route = route if route in ROUTES else "other"
+        self._requests.labels(known_route, str(status)).inc()
+        if status in _REFUSALS:
+            self._refused.labels(known_route, str(status)).inc()
+        self._seconds.labels(known_route).observe(seconds)
 
     def results(self, route: str, outcomes: Iterable[str]) -> None:
         """What was decided."""
-        self._results.update((route, outcome) for outcome in outcomes)
+        for outcome in outcomes:
+            self._results.labels(route, outcome).inc()
 
-    def samples(self) -> list[Sample]:
-        """(metric, labels, value), the cumulative ones of a histogram included."""
-        found: list[Sample] = [("llmpedia_in_flight", {}, self.in_flight)]
-        for (route, status), n in sorted(self._requests.items()):
-            labels = {"route": route, "status": str(status)}
-            found.append(("llmpedia_requests_total", labels, n))
-            if status in _REFUSED:
-                found.append(("llmpedia_refused_total", labels, n))
-        found += [("llmpedia_results_total", {"route": r, "outcome": o}, n) for (r, o), n in sorted(self._results.items())]
-        for route, times in sorted(self._times.items()):
-            below = 0
-            for bound, n in zip([*map(str, BUCKETS_S), "+Inf"], times, strict=True):
-                below += n
-                found.append(("llmpedia_request_seconds_bucket", {"route": route, "le": bound}, below))
-            found.append(("llmpedia_request_seconds_sum", {"route": route}, self._seconds[route]))
-            found.append(("llmpedia_request_seconds_count", {"route": route}, below))
-        return found
+    def serving(self) -> AbstractContextManager[object]:
+        """A context within which one more request is in flight."""
+        return self._in_flight.track_inprogress()
+
+    def families(self) -> list[Metric]:
+        """The metrics with all their samples, the cumulative ones of a histogram included."""
+        return list(self._registry.collect())
 
 
-def render(replicas: dict[str, list[Sample]], silent: int) -> str:
+class _Replicas(Collector):
+    """The metrics of all replicas, each series labelled with its replica."""
+
+    def __init__(self, replicas: Mapping[str, Sequence[Metric]], silent: int) -> None:
+        self._replicas = replicas
+        self._silent = silent
+
+    def collect(self) -> Iterator[Metric]:
+        """One metric of a name, whichever replicas have samples of it."""
+        merged: dict[str, Metric] = {}
+        for replica, families in sorted(self._replicas.items()):
+            for family in families:
+                metric = merged.setdefault(family.name, Metric(family.name, family.documentation, family.type))
+                for sample in family.samples:
+                    if not sample.name.endswith("_created"):
+                        metric.add_sample(sample.name, {**sample.labels, "replica": replica}, sample.value)
+        yield from merged.values()
+        yield GaugeMetricFamily("llmpedia_replicas_silent", "Ingress replicas that did not answer this scrape.", self._silent)
+
+
+def render(replicas: Mapping[str, Sequence[Metric]], silent: int) -> str:
     """Prometheus' text format. ``silent``: replicas that did not tell their counts."""
-    lines = []
-    for metric, (kind, text) in _HELP.items():
-        lines += [f"# HELP {metric} {text}", f"# TYPE {metric} {kind}"]
-        names = {metric, *(metric + end for end in ("_bucket", "_sum", "_count") if kind == "histogram")}
-        for replica, samples in sorted(replicas.items()):
-            for name, labels, value in samples:
-                if name in names:
-                    told = ",".join(f'{k}="{v}"' for k, v in {**labels, "replica": replica}.items())
-                    lines.append(f"{name}{{{told}}} {value}")
-    lines += [
-        "# HELP llmpedia_replicas_silent Ingress replicas that did not answer this scrape.",
-        "# TYPE llmpedia_replicas_silent gauge",
-        f"llmpedia_replicas_silent {silent}",
-    ]
-    return "\n".join(lines) + "\n"
+    registry = CollectorRegistry()
+    registry.register(_Replicas(replicas, silent))
+    return generate_latest(registry).decode()
 
 
 class Counted:
@@ -103,7 +106,8 @@ class Counted:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started, status = time.monotonic(), _GONE
+        started = time.monotonic()
+        status = _GONE
 
         async def noted(message: Message) -> None:
             nonlocal status
@@ -111,9 +115,8 @@ class Counted:
                 status = message["status"]
             await send(message)
 
-        self._counts.in_flight += 1
         try:
-            await self._app(scope, receive, noted)
+            with self._counts.serving():
+                await self._app(scope, receive, noted)
         finally:
-            self._counts.in_flight -= 1
             self._counts.answered(route_of(scope), status, time.monotonic() - started)

@@ -112,7 +112,7 @@ class Served:
         self.app = make_api(self.config, digests, Parts(judge, scorer, "m", *gates, self.counts, self._scrape))
 
     async def _scrape(self):
-        return render({"r1": self.counts.samples()}, 0)
+        return render({"r1": self.counts.families()}, 0)
 
     def client(self, client=("127.0.0.1", 1)) -> httpx.AsyncClient:
         transport = httpx.ASGITransport(self.app, client=client)

@@ -1,9 +1,11 @@
 """Bounded queues, deadlines, retries, and the counters that tell of them."""
 
 import asyncio
+import pickle
 
 import pytest
 from builders import make_request
+from prometheus_client.parser import text_string_to_metric_families
 from serving_builders import ITEMS, KEY, VERIFY, ScriptedEngine, ScriptedScorer, Served, ask, error, serve_config
 
 from llmpedia.config import RetriesSection
@@ -130,8 +132,17 @@ def test_a_time_out_inside_is_no_deadline():
     assert error(ask("/v1/verify", VERIFY, served))[0] == 500
 
 
+LABELS = ("route", "status", "outcome", "le", "replica")
+
+
 def samples(text):
-    return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in text.splitlines() if not line.startswith("#")}
+    """Series -> value, labels in one order."""
+    values = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            labels = ",".join(f'{name}="{sample.labels[name]}"' for name in LABELS if name in sample.labels)
+            values[f"{sample.name}{{{labels}}}"] = sample.value
+    return values
 
 
 def test_whatever_is_answered_is_counted():
@@ -162,7 +173,7 @@ def test_times_fall_into_their_buckets():
     counts = Counts()
     for seconds in (0.01, 0.02, 0.3, 500.0):
         counts.answered("/v1/grade", 200, seconds)
-    told = samples(render({"a": counts.samples()}, 0))
+    told = samples(render({"a": counts.families()}, 0))
     below = {
         le: told[f'llmpedia_request_seconds_bucket{{route="/v1/grade",le="{le}",replica="a"}}']
         for le in ("0.01", "0.025", "0.5", "120.0", "+Inf")
@@ -172,15 +183,29 @@ def test_times_fall_into_their_buckets():
 
 
 def test_prometheus_reads_it_and_replicas_stay_apart():
-    from prometheus_client.parser import text_string_to_metric_families
-
     replicas = {}
     for name, n in (("a", 1), ("b", 2)):
         counts = Counts()
         for _ in range(n):
             counts.answered("/v1/grade", 200, 0.1)
-        replicas[name] = counts.samples()
+        replicas[name] = counts.families()
     families = {f.name: f for f in text_string_to_metric_families(render(replicas, 1))}
     assert {s.labels["replica"]: s.value for s in families["llmpedia_requests"].samples} == {"a": 1, "b": 2}
     assert families["llmpedia_request_seconds"].type == "histogram"
     assert families["llmpedia_replicas_silent"].samples[0].value == 1
+
+
+def test_names_that_text_could_break_are_escaped_and_read_back():
+    counts = Counts()
+    counts.results("/v1/grade", ['a "quoted"\\\nname'])
+    families = {f.name: f for f in text_string_to_metric_families(render({'r"1"': counts.families()}, 0))}
+    (sample,) = families["llmpedia_results"].samples
+    assert sample.labels == {"route": "/v1/grade", "outcome": 'a "quoted"\\\nname', "replica": 'r"1"'}
+
+
+def test_metrics_travel_between_replicas():
+    """Ray sends them pickled."""
+    counts = Counts()
+    counts.answered("/v1/grade", 401, 0.1)
+    again = pickle.loads(pickle.dumps(counts.families()))
+    assert render({"a": again}, 0) == render({"a": counts.families()}, 0)

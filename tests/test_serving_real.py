@@ -11,6 +11,7 @@ import httpx
 import pytest
 from audit_builders import Direct
 from harness import ENV
+from prometheus_client.parser import text_string_to_metric_families
 from serving_builders import BODIES, VERIFY, error
 from serving_live import KEY, ROOT, SERVE, Live, Rehearsal
 
@@ -219,9 +220,13 @@ def test_counts_of_all_ingress_replicas_add_up(live):
 
 def verified(live):
     """Verify requests answered, by replica."""
-    lines = live.http.get("/metrics").text.splitlines()
-    asked = [line for line in lines if line.startswith('llmpedia_requests_total{route="/v1/verify",status="200"')]
-    return {line.split('replica="')[1].split('"')[0]: float(line.rpartition(" ")[2]) for line in asked}
+    families = {f.name: f for f in text_string_to_metric_families(live.http.get("/metrics").text)}
+    answered = {"route": "/v1/verify", "status": "200"}
+    return {
+        sample.labels["replica"]: sample.value
+        for sample in families["llmpedia_requests"].samples
+        if answered.items() <= sample.labels.items()
+    }
 
 
 def test_a_scorer_killed_at_work_costs_time_and_nothing_else(live, expected):
