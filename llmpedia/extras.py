@@ -5,8 +5,8 @@ import importlib.util
 from llmpedia.errors import ConfigError
 
 _MODULES = {
-    "audit": ("httpx", "mwparserfromhell", "trafilatura", "resiliparse", "scipy", "sklearn"),
-    "report": ("matplotlib", "scipy", "sklearn", "statsmodels", "mwparserfromhell"),
+    "audit": ("httpx", "mwparserfromhell", "trafilatura", "resiliparse", "scipy", "sklearn", "protego"),
+    "report": ("matplotlib", "scipy", "sklearn", "statsmodels", "jinja2", "mwparserfromhell"),
     "probe": (
         "spacy",
         "fasttext",
@@ -16,6 +16,7 @@ _MODULES = {
         "scipy",
         "statsmodels",
         "matplotlib",
+        "jinja2",
         "text_to_num",
     ),
     "site": ("fastapi", "uvicorn", "jinja2", "nh3", "mwparserfromhell", "phonenumbers", "stdnum", "pagefind_bin"),

@@ -212,6 +212,11 @@ ROBOTS = {
     "allowing wins a tie": ("User-agent: *\nDisallow: /a\nAllow: /a", {"/a": True}),
     "ours before everybody's": ("User-agent: *\nDisallow: /\nUser-agent: llmpedia\nDisallow: /x", {"/a": True, "/x": False}),
     "another's name is not ours": ("User-agent: llm\nDisallow: /\nUser-agent: llmpediabot\nDisallow: /", {"/a": True}),
+    "a name with a version is ours": (
+        "User-Agent: llmpedia/1.0 # us\nDisallow: /a\nUser-agent: *\nDisallow: /",
+        {"/a": False, "/b": True},
+    ),
+    "two slashes": ("User-agent: *\nDisallow: //a", {"//a": False, "/a": True}),
     "names share a group": ("User-agent: x\nUser-agent: llmpedia\nDisallow: /a", {"/a": False}),
     "groups of one name are joined": ("User-agent: *\nDisallow: /a\nUser-agent: *\nDisallow: /b", {"/a": False, "/b": False}),
     "wildcard": ("User-agent: *\nDisallow: /*?*id=", {"/a?x=1&id=2": False, "/a?x=1": True}),
@@ -235,3 +240,11 @@ def test_robots_txt(text, told):
 def test_hostile_robots_txt_takes_no_time():
     robots = Robots.parse("User-agent: *\nDisallow: /" + "*a" * 5000 + "$")
     assert robots.allows("/" + "a" * 4000 + "b")
+
+
+@pytest.mark.parametrize(
+    ("asked", "delay_s"), [("9", 9.0), ("0.5", 0.5), ("-1", 0.0), ("inf", 0.0), ("1e300", 0.0), ("soon", 0.0)]
+)
+def test_a_delay_is_one_that_can_be_waited(asked, delay_s):
+    assert Robots.parse(f"User-agent: *\nCrawl-delay: {asked}").delay_s == delay_s
+    assert Robots().delay_s == 0.0

@@ -1,86 +1,52 @@
 """What a site asks of robots (RFC 9309): the longest rule that fits an address decides, allowing wins a tie.
 
-The standard library's parser takes the first rule that fits and knows no wildcards, so that it allows what sites forbid.
+The rules are Protego's; the standard library's parser takes the first rule that fits and knows no wildcards, so that it
+allows what sites forbid. Beyond the RFC, Protego reads misspelled directives and takes ``Allow: /index.html`` for ``/`` too.
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Self
-from urllib.parse import quote, unquote_to_bytes
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from protego import Protego
 
 AGENT = "llmpedia"
+_EVERYBODY = "*"
+_ANOTHER = "another"
+_AGENT_LINE = re.compile(r"^[ \t]*user[- ]?agent[ \t]*[: \t][ \t]*([^\r\n#]*)", re.IGNORECASE | re.MULTILINE)
 _PRODUCT = re.compile(r"[a-z_-]+|\*")
-_PLAIN = "/%:@!$&'()*+,;=~?"
+_LONGEST_DELAY_S = 999_999.0
 
 
-@dataclass(frozen=True)
 class Robots:
-    """``rules``: (pattern, allowed) of the group that is about us; ``delay_s``: asked between requests, 0 for none."""
+    """The rules of a site that are about us."""
 
-    rules: tuple[tuple[str, bool], ...] = ()
-    delay_s: float = 0.0
+    def __init__(self, rules: "Protego | None" = None) -> None:
+        """Without rules everything may be read."""
+        self._rules = rules
 
     @classmethod
     def parse(cls, text: str) -> Self:
         """The group that names us, else the one for everybody; groups of one name are joined."""
-        groups: dict[str, list[tuple[str, str]]] = {}
-        agents: list[str] = []
-        open_group = False
-        for name, value in _lines(text):
-            if name == "user-agent":
-                product = _PRODUCT.match(value.lower())
-                agent = product.group() if product else ""
-                agents = [*agents, agent] if open_group else [agent]
-                open_group = True
-                groups.setdefault(agent, [])
-            else:
-                open_group = False
-                for agent in agents:
-                    groups[agent].append((name, value))
-        return cls._of(groups.get(AGENT, groups.get("*", [])))
+        from protego import Protego
 
-    @classmethod
-    def _of(cls, lines: list[tuple[str, str]]) -> Self:
-        rules = tuple((value, name == "allow") for name, value in lines if name in ("allow", "disallow") and value)
-        delays = [float(value) for name, value in lines if name == "crawl-delay" and re.fullmatch(r"\d{1,6}(\.\d*)?", value)]
-        return cls(rules, max(delays, default=0.0))
+        return cls(Protego.parse(_AGENT_LINE.sub(_with_exact_name, text)))
+
+    @property
+    def delay_s(self) -> float:
+        """Seconds asked for between requests, 0 for none; what is longer than any wait can be is no wish."""
+        delay = self._rules.crawl_delay(AGENT) if self._rules is not None else None
+        if delay is None or delay > _LONGEST_DELAY_S:
+            return 0.0
+        return delay
 
     def allows(self, target: str) -> bool:
         """Whether a path with its query may be fetched."""
-        fitting = [(len(pattern), allowed) for pattern, allowed in self.rules if _fits(pattern, target)]
-        return max(fitting, default=(0, True))[1]
+        return self._rules is None or self._rules.can_fetch(f"https://site{target}", AGENT)
 
 
-def _lines(text: str) -> Iterator[tuple[str, str]]:
-    for line in text.splitlines():
-        name, colon, value = line.partition("#")[0].partition(":")
-        if colon:
-            yield name.strip().lower(), value.strip()
-
-
-def _fits(pattern: str, target: str) -> bool:
-    """``*`` stands for anything, ``$`` at the end for the end; matched piece by piece, since patterns are not ours."""
-    ends = pattern.endswith("$")
-    first, *pieces = _decoded(pattern.removesuffix("$")).split("*")
-    target = _decoded(target)
-    if not target.startswith(first):
-        return False
-    if not pieces:
-        return not ends or target == first
-    at = len(first)
-    for piece in pieces[:-1]:
-        found = target.find(piece, at)
-        if found < 0:
-            return False
-        at = found + len(piece)
-    last = pieces[-1]
-    return target[at:].endswith(last) if ends else last in target[at:]
-
-
-def _decoded(text: str) -> str:
-    """One spelling for both sides: what needs no escape as itself, an escaped slash escaped."""
-    pieces = re.split(r"((?:%[0-9a-fA-F]{2})+)", text)
-    pieces[1::2] = [quote(unquote_to_bytes(piece), safe="") for piece in pieces[1::2]]
-    pieces[::2] = [quote(piece, safe=_PLAIN) for piece in pieces[::2]]
-    return "".join(pieces)
+def _with_exact_name(line: re.Match[str]) -> str:
+    """A line that names us, everybody, or neither: Protego would take ``llm`` for a name of ours, the RFC does not."""
+    product = _PRODUCT.match(line[1].lower())
+    name = product.group() if product else ""
+    return f"User-agent: {name if name in (AGENT, _EVERYBODY) else _ANOTHER}"
