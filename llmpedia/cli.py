@@ -225,16 +225,11 @@ def _plan(args: argparse.Namespace) -> int:
 
 
 def _verify(args: argparse.Namespace) -> int:
-    from llmpedia.audit.verify import verify_audit
-    from llmpedia.perplexity.verify import verify_scores
-    from llmpedia.probe.verify import verify_build, verify_grades, verify_responses
+    from llmpedia.api import verify_folder
     from llmpedia.store.runfolder import RunFolder
-    from llmpedia.store.verify import verify
 
     run = RunFolder.open(args.run_uri)
-    own = {"audit": verify_audit, "ppl": verify_scores, "probe": verify_build}
-    own |= {"responses": verify_responses, "grades": verify_grades}
-    report = own.get(run.description().get("kind", ""), verify)(run)
+    report = verify_folder(run)
     for note in report.notes:
         print(f"note: {note}")
     for finding in report.findings:

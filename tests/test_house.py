@@ -14,7 +14,7 @@ HEAVY = "torch vllm ray faiss transformers sentence_transformers sklearn scipy t
 
 # Unit -> the units that it may not import, at any depth of its code
 CLI = ["cli", "cli_audit", "cli_export", "cli_grid", "cli_import", "cli_ppl", "cli_probe", "cli_site"]
-UPPER = ["materialize", "audit", "probe", "perplexity", "analysis", "site", "rehearsal", "grid", *CLI]
+UPPER = ["materialize", "audit", "probe", "perplexity", "analysis", "site", "rehearsal", "grid", "api", *CLI]
 LOWEST = ["errors", "config", "config_files", "tables", "stages", "prompts", "wikitext", "guided", "sheets"]
 FORBIDDEN = {
     **{name: ["engines", "store", "entities", "execution", *UPPER] for name in LOWEST},
