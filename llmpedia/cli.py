@@ -17,6 +17,7 @@ from llmpedia.cli_grid import add_grid
 from llmpedia.cli_import import add_import
 from llmpedia.cli_ppl import add_ppl
 from llmpedia.cli_probe import add_probe
+from llmpedia.cli_schema import add_schema
 from llmpedia.cli_site import add_browse
 from llmpedia.config import load_config
 from llmpedia.errors import EXIT_BAD_INPUT, EXIT_DONE, EXIT_FINDING, EXIT_INTERRUPTED, MEANINGS, InputError, LlmpediaError
@@ -145,6 +146,7 @@ def _parser() -> argparse.ArgumentParser:
     add_probe(commands)
     add_browse(commands)
     add_export(commands)
+    add_schema(commands)
     _add_rehearse(commands)
     return parser
 

@@ -13,7 +13,7 @@ SERVING = sorted((ROOT.parent / "serving").rglob("*.py"))
 HEAVY = "torch vllm ray faiss transformers sentence_transformers sklearn scipy trafilatura libzim statsmodels matplotlib".split()
 
 # Unit -> the units that it may not import, at any depth of its code
-CLI = ["cli", "cli_audit", "cli_export", "cli_grid", "cli_import", "cli_ppl", "cli_probe", "cli_site"]
+CLI = ["cli", "cli_audit", "cli_export", "cli_grid", "cli_import", "cli_ppl", "cli_probe", "cli_schema", "cli_site"]
 UPPER = ["materialize", "audit", "probe", "perplexity", "analysis", "site", "rehearsal", "grid", "api", *CLI]
 LOWEST = ["errors", "config", "config_files", "tables", "stages", "prompts", "wikitext", "guided", "sheets"]
 FORBIDDEN = {
