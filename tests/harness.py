@@ -200,6 +200,27 @@ def start_driver(config: Path, run: Path, head: Head, *args: str) -> subprocess.
     return subprocess.Popen(command, env=ENV, stdout=log, stderr=log)
 
 
+class UndisturbedWalks:
+    """Runs of the scripted engine by one worker, one run for each size, walked when it is first asked for."""
+
+    def __init__(self, head: Head, folder: Path) -> None:
+        self.head, self.folder = head, folder
+
+    def run(self, articles: int, wave: int) -> Path:
+        """The finished run of so many articles, walked in waves of such a size."""
+        folder = self.folder / f"{articles}-{wave}"
+        if not folder.exists():
+            folder.mkdir()
+            engine = ScriptedEngine(folder, latency=0.01)
+            try:
+                config = write_config(folder, engine, caps={"articles": articles}, waves={"size": wave})
+                ended = start_driver(config, folder / "run", self.head).wait(300)
+            finally:
+                engine.kill()
+            assert ended == 0, (folder / "driver.log").read_text()[-3000:]
+        return folder / "run"
+
+
 def fingerprint(run: Path) -> str:
     """The fingerprint, after ``verify`` has found the run whole."""
     said = io.StringIO()

@@ -27,7 +27,7 @@ def model(dtype: str = "float32"):
     import torch
     from transformers import AutoModelForCausalLM
 
-    torch.set_num_threads(2)
+    torch.set_num_threads(1)  # see conftest
     return AutoModelForCausalLM.from_pretrained(resolve_model(ENGINE.model), dtype=getattr(torch, dtype)).eval()
 
 

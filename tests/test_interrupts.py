@@ -105,11 +105,11 @@ def interrupted(driver, run, log: str) -> None:
 
 
 @pytest.mark.real
-def test_a_walk_terminated_again_and_again_is_the_undisturbed_one(head, engine, tmp_path):
+def test_a_walk_terminated_again_and_again_is_the_undisturbed_one(head, engine, undisturbed, tmp_path):
     """As a commit ends, and a quarter of a second later each time."""
-    config, run = write_config(tmp_path, engine, caps={"articles": 35}), tmp_path / "run"
-    assert start_driver(config, tmp_path / "calm", head).wait(200) == 0
-    want = fingerprint(tmp_path / "calm")
+    config, run = write_config(tmp_path, engine, caps={"articles": 36}, waves={"size": 10}), tmp_path / "run"
+    calm = undisturbed.run(articles=36, wave=10)
+    (tmp_path / "driver.log").touch()
     for times in range(3):
         log = (tmp_path / "driver.log").read_text()
         driver, before = start_driver(config, run, head), commits(run)
@@ -118,9 +118,9 @@ def test_a_walk_terminated_again_and_again_is_the_undisturbed_one(head, engine, 
             time.sleep(0.02)
         time.sleep(0.25 * times)
         interrupted(driver, run, log)
-    assert commits(run) < commits(tmp_path / "calm")
+    assert commits(run) < commits(calm)
     assert start_driver(config, run, head).wait(200) == 0
-    assert fingerprint(run) == want
+    assert fingerprint(run) == fingerprint(calm)
 
 
 @pytest.mark.real

@@ -35,13 +35,13 @@ def in_mid_wave(driver, run, nodes: list[Node], title: str) -> Node:
     raise TimeoutError(f"{title} is nowhere, {commits(run) - seen} commits later")
 
 
-def test_a_walk_survives_the_loss_of_nodes(cluster, tmp_path):
+def test_a_walk_survives_the_loss_of_nodes(cluster, undisturbed, tmp_path):
     """First the node of the index, then one more: of three, one is left."""
     head, nodes = cluster
     engine = ScriptedEngine(tmp_path, latency=0.03)
     try:
         config, run = write_config(tmp_path, engine, caps={"articles": 36}, waves={"size": 10, "workers": 2}), tmp_path / "run"
-        assert start_driver(config, tmp_path / "calm", head).wait(200) == 0
+        calm = undisturbed.run(articles=36, wave=10)
         driver = start_driver(config, run, head)
         for title in ("EntityIndex", "SubjectWorker"):
             victim = in_mid_wave(driver, run, nodes, title)
@@ -49,9 +49,9 @@ def test_a_walk_survives_the_loss_of_nodes(cluster, tmp_path):
             victim.raylet().kill()
             nodes.remove(victim)
             victim.close()
-            print(f"lost a node with {lost} after {commits(run)} of {commits(tmp_path / 'calm')} commits")
-            assert commits(run) < commits(tmp_path / "calm")
+            print(f"lost a node with {lost} after {commits(run)} of {commits(calm)} commits")
+            assert commits(run) < commits(calm)
         assert driver.wait(200) == 0, (tmp_path / "driver.log").read_text()[-3000:]
-        assert fingerprint(run) == fingerprint(tmp_path / "calm")
+        assert fingerprint(run) == fingerprint(calm)
     finally:
         engine.kill()

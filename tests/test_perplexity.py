@@ -100,24 +100,36 @@ def test_newlines_of_the_template_stay_in_the_context():
     assert tokenizer().decode(coded.answers[0].ids) == "\nParis"
 
 
+@pytest.fixture(scope="module")
+def one_by_one():
+    """The values of some tasks, each computed alone."""
+    return [backend(CHAT).compute([task])[0] for task in some_tasks(16)]
+
+
 @pytest.mark.parametrize("batch_tokens", [16, 256, 1024, 4096])
-def test_values_do_not_depend_on_the_batch(batch_tokens):
+def test_values_do_not_depend_on_the_batch(one_by_one, batch_tokens):
     tasks = some_tasks(16)
-    reference = [backend(CHAT).compute([task])[0] for task in tasks]
     shuffled = list(enumerate(tasks))
     random.Random(2).shuffle(shuffled)
     got = backend(CHAT, batch_tokens=batch_tokens).compute([task for _, task in shuffled])
     for (n, _), values in zip(shuffled, got, strict=True):
-        for mine, theirs in zip(values, reference[n], strict=True):
+        for mine, theirs in zip(values, one_by_one[n], strict=True):
             assert mine == pytest.approx(theirs, abs=CLOSE)
 
 
+TOWERS = [Question(f"How high is tower number {n}?", (f"{n} metres", f"about {n + 3} m")) for n in range(32)]
+
+
+@pytest.fixture(scope="module")
+def towers_alone():
+    """Scores of every eighth question, one row an answer."""
+    return [asyncio.run(scorer(CHAT, share_prefix=False).score([q]))[0] for q in TOWERS[::8]]
+
+
 @pytest.mark.parametrize("size", [1, 4, 32])
-def test_items_in_batches_of_any_size(size):
-    questions = [Question(f"How high is tower number {n}?", (f"{n} metres", f"about {n + 3} m")) for n in range(32)]
-    got = [s for i in range(0, 32, size) for s in asyncio.run(scorer(CHAT).score(questions[i : i + size]))]
-    alone = [asyncio.run(scorer(CHAT, share_prefix=False).score([q]))[0] for q in questions[::8]]
-    for mine, theirs in zip(got[::8], alone, strict=True):
+def test_items_in_batches_of_any_size(towers_alone, size):
+    got = [s for i in range(0, 32, size) for s in asyncio.run(scorer(CHAT).score(TOWERS[i : i + size]))]
+    for mine, theirs in zip(got[::8], towers_alone, strict=True):
         for a, b in zip(mine.answers, theirs.answers, strict=True):
             assert a.logprobs == pytest.approx(b.logprobs, abs=CLOSE)
 

@@ -76,7 +76,7 @@ def live(rehearsal, tmp_path_factory):
 def scorer(live):
     import torch
 
-    torch.set_num_threads(2)
+    torch.set_num_threads(1)  # see conftest
     return PerplexityScorer.load(live.config().perplexity.config())
 
 

@@ -6,7 +6,7 @@ import urllib.request
 from collections import Counter
 
 import pytest
-from harness import ScriptedEngine, fingerprint, start_driver, write_config
+from harness import fingerprint, start_driver, write_config
 
 from llmpedia.store.runfolder import RunFolder
 
@@ -31,17 +31,17 @@ def batches(engine) -> list[dict]:
 def walk(config, run, head):
     code = start_driver(config, run, head).wait(200)
     assert code == 0, (run.parent / "driver.log").read_text()[-3000:]
+    return bytes_of(run)
+
+
+def bytes_of(run):
+    """The fingerprint, and the hash of every file."""
     return fingerprint(run), {f.name: f.sha256 for m in RunFolder.open(str(run)).manifests for f in m.files}
 
 
 @pytest.fixture(scope="module")
-def online(head, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("online")
-    engine = ScriptedEngine(folder, latency=0.01)
-    try:
-        return walk(write_config(folder, engine, **SMALL), folder / "run", head)
-    finally:
-        engine.kill()
+def online(undisturbed):
+    return bytes_of(undisturbed.run(articles=26, wave=20))
 
 
 def test_online_and_batch_write_the_same_bytes(head, engine, online, tmp_path):
