@@ -1,5 +1,5 @@
 # make demo: set up and run the main job.  make test: set up and run all tests but those that need npm (make test-npm).
-# make check: ruff and mypy.
+# make test-fast: the tests that start neither Ray nor a model.  make check: ruff and mypy.
 # TORCH_INDEX=URL adds a package index, for machines that get CPU builds of torch from PyTorch's own.
 PYTHON ?= python3
 VENV := .venv
@@ -8,7 +8,7 @@ INDEX := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 export HF_HUB_OFFLINE := 1
 export RAY_AUTH_MODE ?= disabled
 
-.PHONY: demo test test-npm check install model clean
+.PHONY: demo test test-fast test-npm check install model clean
 
 install: $(VENV)/.installed
 
@@ -44,6 +44,10 @@ test: model
 	@nice -n 5 $(BIN)/python -m pytest -m "not real and not npm and not gpu" > $(VENV)/light.log 2>&1 & light=$$!; \
 	$(BIN)/python -m pytest -m "real and not npm and not gpu"; real=$$?; \
 	wait $$light; light=$$?; echo "== the others"; cat $(VENV)/light.log; exit $$((real | light))
+
+# What one runs while writing: no Ray, no model, no waiting for either.
+test-fast: install
+	$(BIN)/python -m pytest -n 2 -m "not real and not npm and not gpu"
 
 # Against an emulator that others wrote; needs npm and its registry.
 test-npm: install

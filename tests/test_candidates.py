@@ -46,6 +46,6 @@ def test_names_in_all_scripts_and_signs_are_candidates_of_their_own():
 
 
 def test_ten_thousand_links_become_candidates_in_under_two_seconds():
-    start = time.perf_counter()
+    start = time.process_time()  # not the time that other processes take from it
     assert len(candidates(article(*(f"Entity {i}" for i in range(10_000))))) == 10_000
-    assert time.perf_counter() - start < 2.0
+    assert time.process_time() - start < 2.0
