@@ -449,7 +449,8 @@ def test_a_second_kill_and_requests_that_come_late(tmp_path):
     async def three(bench):
         first = bench.engine()
         gone = asyncio.create_task(bench.ask(first))
-        await asyncio.sleep(0.2)
+        while not bench.service.batches:
+            await asyncio.sleep(0.02)
         gone.cancel()
         await first.close()
         second = bench.engine()
