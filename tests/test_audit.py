@@ -44,11 +44,11 @@ def world(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def run(world, head, tmp_path_factory):
-    """A run of 60 articles."""
+    """A run of 40 articles."""
     folder = tmp_path_factory.mktemp("walked")
     base = f"{world.url}/v1"
     sets = [f"engine.base_url={base}", f"embedding.base_url={base}", "engine.concurrency=16"]
-    sets += ["caps.articles=60", "waves.size=30", "waves.workers=1"]
+    sets += ["caps.articles=40", "waves.size=20", "waves.workers=1"]
     config = ROOT / "configs" / "rehearsal.yaml"
     driver = start_driver(config, folder / "run", head, *[part for s in sets for part in ("--set", s)])
     assert driver.wait(300) == 0, (folder / "driver.log").read_text()[-3000:]
