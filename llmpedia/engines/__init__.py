@@ -1,3 +1,3 @@
 """Where completions and embeddings come from: vLLM under Ray Serve, or an OpenAI-compatible
-endpoint (DESIGN section 5).
+endpoint (docs/design/overview.md, section 5).
 """

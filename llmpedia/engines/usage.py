@@ -116,7 +116,7 @@ def _of_table(completions: pa.Table) -> Usage:
         },
     }
     keys = {name: completions[name] for name in ("stage", "model")}
-    # Without pyarrow's thread pools, as wherever a run is read (see store.runfolder.parquet_rows).
+    # Without pyarrow's thread pools, as wherever a run is read (see store.run_folder.parquet_rows).
     groups = pa.table(
         {**keys, **{name: pc.cast(column, pa.int64()) for name, column in counted.items()}}
     ).group_by(list(keys), use_threads=False)

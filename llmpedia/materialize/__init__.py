@@ -1,1 +1,1 @@
-"""The walk: frontier -> wave -> commit (DESIGN section 4)."""
+"""The walk: frontier -> wave -> commit (docs/design/overview.md, section 4)."""

@@ -1,3 +1,3 @@
-"""Conditional answer perplexity: what a model gives to each of several accounts of one fact (DESIGN
-section 6).
+"""Conditional answer perplexity: what a model gives to each of several accounts of one fact
+(docs/design/overview.md, section 6).
 """

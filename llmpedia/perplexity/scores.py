@@ -1,5 +1,5 @@
-"""From log-probabilities to numbers: one account, and the question it belongs to (DESIGN section 6,
-ElephantBench appendix J).
+"""From log-probabilities to numbers: one account, and the question it belongs to
+(docs/design/overview.md, section 6, ElephantBench appendix J).
 
 All logarithms are natural. ``nll`` is a mean over the answer's tokens, ``ppl`` its exponential; a
 question's ``ppl`` is the exponential of the mean of its accounts' ``nll``, so that each account

@@ -8,7 +8,7 @@ from llmpedia.tables.schema import ID, INT, STRING, documented_schema
 
 
 class Fate(StrEnum):
-    """Where a candidate ended; each ends in exactly one (DESIGN section 4)."""
+    """Where a candidate ended; each ends in exactly one (docs/design/overview.md, section 4)."""
 
     SELF_OR_LOOP = "self_or_loop"
     LOW_LINK_SCORE = "low_link_score"

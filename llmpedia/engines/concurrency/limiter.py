@@ -2,7 +2,7 @@
 lowered and grown.
 
 :class:`Shares` is the arithmetic, without Ray and without a clock of its own; :class:`Limiter` is
-the Ray actor around it. A client (``permits.SharedPermits``) reports about once a second and holds
+the Ray actor around it. A client (``client.SharedPermits``) reports about once a second and holds
 what it is told until its next report. What clients may hold never sums to more than the cap: a
 lowered allotment counts in full until its client has said that it is at or below it.
 """

@@ -115,7 +115,7 @@ class WaveTables:
         with self._lock:
             footer = self._footers.get(file.name)
         try:
-            # Without pyarrow's thread pools, see store.runfolder.parquet_rows.
+            # Without pyarrow's thread pools, see store.run_folder.parquet_rows.
             with (
                 self._run.folder.filesystem.open_input_file(path) as source,
                 pq.ParquetFile(source, metadata=footer, pre_buffer=False) as parquet,

@@ -119,7 +119,7 @@ class SiteRun:
 
     @property
     def imported(self) -> bool:
-        """Whether its articles are another encyclopedia's, see ``audit.imported``."""
+        """Whether its articles are another encyclopedia's, see ``llmpedia.importing``."""
         return self.run.kind == RunKind.IMPORTED
 
     def entity(self, number: int) -> Entity | None:

@@ -65,8 +65,8 @@ _SAMPLES = ("hop", "random")
 
 @dataclass(frozen=True)
 class ChartCounts:
-    """What charts are made of. ``tables``: see ``analysis.funnel``; ``audits``: a row an audit,
-    tier and hop; ``notes``: what is wrong with an audit's folder.
+    """What charts are made of. ``tables``: see ``analysis.funnel.tables``; ``audits``: a row an
+    audit, tier and hop; ``notes``: what is wrong with an audit's folder.
     """
 
     tables: Mapping[str, Rows]
