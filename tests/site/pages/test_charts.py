@@ -18,8 +18,8 @@ from llmpedia.site.pages import charts
 from llmpedia.site.pages.charts import ChartCounts, Counting, charts_page, counted
 from llmpedia.site.pages.templating import rendered
 from llmpedia.site.urls import OPTIONAL, LiveAddresses
-from tests.site.app.test_app import EVIL, get, opened
 from tests.support.builders.site import commit_audit
+from tests.support.site_pages import EVIL, get, opened
 
 TO = LiveAddresses(OPTIONAL)
 

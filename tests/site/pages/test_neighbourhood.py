@@ -10,7 +10,7 @@ pytest.importorskip("nh3")
 from llmpedia.site.pages import neighbourhood
 from llmpedia.site.pages.neighbourhood import Node, NodeGroup, _cut, _letters, _short, graph_page
 from llmpedia.site.urls import OPTIONAL, LiveAddresses
-from tests.site.app.test_app import EVIL, get, opened
+from tests.support.site_pages import EVIL, get, opened
 
 LETTER = 7.6  # of the drawing's units, wider than the mean of any of the fonts at 14
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.site.app.test_app import FoundPage
 from tests.support.builders.audit import audit_config
 from tests.support.builders.probe_folders import built
 from tests.support.builders.runs import Child, Corpus, Visit, one_line
+from tests.support.site_pages import FoundPage
 
 pytest.importorskip("fastapi")
 pytest.importorskip("nh3")

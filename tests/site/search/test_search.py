@@ -14,8 +14,6 @@ from llmpedia.site.data.run_reader import open_runs
 from llmpedia.site.search import index as search_index
 from llmpedia.site.search.index import build, index_path
 from llmpedia.site.search.search import RunSearch, phrases_of
-from llmpedia.site.text.normalize import tokens
-from llmpedia.site.text.snippets import excerpt
 from llmpedia.store.run_folder import RunFolder
 from tests.support.builders.runs import Corpus, Visit, one_line, small_disk, three_waves
 from tests.support.builders.site import written_run
@@ -164,12 +162,6 @@ def test_an_excerpt_marks_what_was_searched_for_in_the_text_as_it_is_written(tmp
     assert hit.snippet.startswith("… ")
     assert len(hit.snippet) < 300
     assert search.find("subject", 5)[0].snippet.startswith("Nothing here.")
-
-
-def test_an_excerpt_marks_characters_of_scripts_without_spaces():
-    assert excerpt("彼は東京タワーに行く", [(("東", "京"), True)]) == "彼は\x02東京\x03タワーに行く"
-    assert excerpt("e\u0301cole, école", [(("ecole",), False)]) == "\x02e\u0301cole\x03, \x02école\x03"
-    assert excerpt("", [(("x",), True)]) == ""
 
 
 def noise(draw: random.Random) -> str:
@@ -428,11 +420,3 @@ def test_a_run_without_articles_has_nothing_to_index(tmp_path, open_search):
     Corpus(tmp_path / "run").seed("Seed")
     search = open_search(tmp_path / "run")
     assert (search.ready(), search.find("seed", 5)) == (1, [])
-
-
-def test_folding_parts_and_joins_as_readers_expect():
-    assert tokens("AC/DC, U.S. & “Café”") == "ac dc u s cafe"
-    assert tokens("ﾊﾟﾘ") == tokens("パリ") == "パ リ"
-    assert tokens("か\u3099") == tokens("が")
-    assert tokens("İSTANBUL ISI") == "istanbul isi"
-    assert tokens("\x00\ud800 \u202e") == ""
