@@ -36,74 +36,80 @@ JudgingEngine = Annotated[
 
 
 class AuthSection(Section):
-    """Who may ask. ``keys_env``: environment variable with one key or several, separated by commas.
+    """Who may ask."""
 
-    ``disabled``: anybody may; the application then starts on loopback only, and answers to loopback
-    only.
-    """
-
-    keys_env: Annotated[str, Field(min_length=1)] = "LLMPEDIA_SERVE_KEYS"
-    disabled: bool = False
+    keys_env: Annotated[str, Field(min_length=1)] = Field(
+        default="LLMPEDIA_SERVE_KEYS",
+        description="environment variable with one key or several, separated by commas",
+    )
+    disabled: bool = Field(
+        default=False,
+        description="anybody may; the application then starts on loopback only, and answers to loopback only",
+    )
 
 
 class LimitsSection(Section):
-    """The most that one request may hold. ``text_chars``: of any text but evidence;
-    ``completion_tokens``: of a chat answer.
-    """
+    """The most that one request may hold."""
 
-    body_bytes: Annotated[int, Field(ge=1024)] = 2_000_000
-    items: Positive = 64
-    answers: Positive = 32
-    accounts: Positive = 32
-    claims: Annotated[int, Field(ge=1, le=50)] = 10
-    evidence: Positive = 16
-    messages: Positive = 64
-    text_chars: Positive = 20_000
-    evidence_chars: Positive = 400_000
-    completion_tokens: Positive = 4096
+    body_bytes: Annotated[int, Field(ge=1024)] = Field(default=2_000_000, description="of a request's body")
+    items: Positive = Field(default=64, description="questions of /v1/perplexity")
+    answers: Positive = Field(default=32, description="answers a question")
+    accounts: Positive = Field(default=32, description="of /v1/grade")
+    claims: Annotated[int, Field(ge=1, le=50)] = Field(default=10, description="of /v1/verify")
+    evidence: Positive = Field(default=16, description="sources of /v1/verify")
+    messages: Positive = Field(default=64, description="of /v1/chat/completions")
+    text_chars: Positive = Field(default=20_000, description="of any text but evidence")
+    evidence_chars: Positive = Field(default=400_000, description="of all evidence of a request")
+    completion_tokens: Positive = Field(default=4096, description="of a chat answer")
 
 
 class QueueSection(Section):
     """What one ingress replica holds at once, for the judge and for the scorer each; one request
     more is refused with 503.
-
-    ``timeout_s``: a request's whole time, then 504. ``retry_after_s``: what refused clients are
-    told to wait.
     """
 
-    max_queued: Positive = 64
-    timeout_s: Seconds = 120.0
-    retry_after_s: Positive = 2
+    max_queued: Positive = Field(default=64, description="requests held at once; more are answered 503")
+    timeout_s: Seconds = Field(default=120.0, description="a request's whole time, then 504")
+    retry_after_s: Positive = Field(default=2, description="what refused clients are told to wait")
 
 
 class BatchingSection(Section):
     """Questions that the scorer works on together, of whatever requests: as many as there are after
     ``wait_s``.
-
-    ``batches``: at a time; while the model works on one the next is tokenized, so two keep it busy.
-    A batch that has begun is finished although nobody waits for it any more, so its size is also
-    what an abandoned request can cost.
     """
 
-    questions: Positive = 16
-    wait_s: Annotated[float, Field(ge=0.0)] = 0.01
-    batches: Positive = 2
+    questions: Positive = Field(default=16, description="in a batch at most")
+    wait_s: Annotated[float, Field(ge=0.0)] = Field(
+        default=0.01, description="how long a question waits for others"
+    )
+    batches: Positive = Field(
+        default=2,
+        description="at a time; while the model works on one the next is tokenized, so two keep it "
+        "busy. A batch that has begun is finished although nobody waits for it any "
+        "more, so its size is also what an abandoned request can cost",
+    )
 
 
 class ReplicasSection(Section):
-    """Processes. ``ingress``: ``[least, most]``; judge and scorer have theirs in
-    ``engine.replicas``.
+    """Processes."""
 
-    ``ingress_load``, ``scorer_load``: requests a replica above which more are started (a judge's:
-    ``engine.sequences``).
-    ``upscale_s``, ``downscale_s``: how long there must be more or fewer of them.
-    """
-
-    ingress: tuple[Positive, Positive] = (1, 1)
-    ingress_load: Positive = 32
-    scorer_load: Positive = 16
-    upscale_s: Annotated[float, Field(ge=0.0)] = 10.0
-    downscale_s: Annotated[float, Field(ge=0.0)] = 300.0
+    ingress: tuple[Positive, Positive] = Field(
+        default=(1, 1), description="[least, most]; judge and scorer have theirs in engine.replicas"
+    )
+    ingress_load: Positive = Field(
+        default=32,
+        description="requests a replica above which more are started (a judge's: engine.sequences)",
+    )
+    scorer_load: Positive = Field(
+        default=16,
+        description="requests a replica above which more are started (a judge's: engine.sequences)",
+    )
+    upscale_s: Annotated[float, Field(ge=0.0)] = Field(
+        default=10.0, description="how long there must be more or fewer of them"
+    )
+    downscale_s: Annotated[float, Field(ge=0.0)] = Field(
+        default=300.0, description="how long there must be more or fewer of them"
+    )
 
     @field_validator("ingress", mode="before")
     @classmethod
@@ -124,12 +130,25 @@ class JudgeSection(Section):
     ``engine.concurrency``: requests of one ingress replica to the engine at once.
     """
 
-    engine: JudgingEngine = VllmSection()
-    stages: dict[StageName, StageSection] = Field(default_factory=dict)
-    retries: RetriesSection = RetriesSection(attempts=3, first_wait_s=0.5, max_wait_s=5.0)
-    evidence_chars: Annotated[int, Field(ge=500)] = 24_000
-    passage_words: Annotated[int, Field(ge=20)] = 120
-    examples: bool = False
+    engine: JudgingEngine = Field(
+        default=VllmSection(), description="the model that judges, and where it answers"
+    )
+    stages: dict[StageName, StageSection] = Field(
+        default_factory=dict,
+        description="verdict and grade: model, temperature, max_tokens, reasoning_effort",
+    )
+    retries: RetriesSection = Field(
+        default=RetriesSection(attempts=3, first_wait_s=0.5, max_wait_s=5.0),
+        description="how often and how patiently the engine is asked again",
+    )
+    evidence_chars: Annotated[int, Field(ge=500)] = Field(
+        default=24_000,
+        description="what the judge is shown at most; of longer pages the passages nearest to the claims",
+    )
+    passage_words: Annotated[int, Field(ge=20)] = Field(default=120, description="words of a passage")
+    examples: bool = Field(
+        default=False, description="whether each prompt has worked examples; weak models need them"
+    )
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -163,10 +182,13 @@ class JudgeSection(Section):
 class PerplexitySection(Section):
     """The scorer; the keys are those of a scoring job."""
 
-    engine: ScoringEngine = TorchSection(dtype="float32")
-    prompt: PromptSection = PromptSection()
-    scorer: ScorerSection = ScorerSection()
-    retries: RetriesSection = RetriesSection(attempts=3, first_wait_s=0.5, max_wait_s=5.0)
+    engine: ScoringEngine = Field(default=TorchSection(dtype="float32"), description="the model that scores")
+    prompt: PromptSection = Field(default=PromptSection(), description="what stands before an answer")
+    scorer: ScorerSection = Field(default=ScorerSection(), description="how answers are scored")
+    retries: RetriesSection = Field(
+        default=RetriesSection(attempts=3, first_wait_s=0.5, max_wait_s=5.0),
+        description="how often a scorer is asked again",
+    )
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -191,13 +213,18 @@ def _checked(make: Callable[[], JobConfig]) -> None:
 class ServeConfig(Section):
     """The whole application. A part that is null is not served, and its routes say so with 501."""
 
-    auth: AuthSection = AuthSection()
-    limits: LimitsSection = LimitsSection()
-    queue: QueueSection = QueueSection()
-    batching: BatchingSection = BatchingSection()
-    replicas: ReplicasSection = ReplicasSection()
-    judge: JudgeSection | None = None
-    perplexity: PerplexitySection | None = None
+    auth: AuthSection = Field(default=AuthSection(), description="who may ask")
+    limits: LimitsSection = Field(default=LimitsSection(), description="of one request")
+    queue: QueueSection = Field(
+        default=QueueSection(), description="of one ingress replica, for the judge and for the scorer each"
+    )
+    batching: BatchingSection = Field(
+        default=BatchingSection(),
+        description="questions that the scorer works on together, of whatever requests",
+    )
+    replicas: ReplicasSection = Field(default=ReplicasSection(), description="how many there are")
+    judge: JudgeSection | None = Field(default=None, description="the judge; null: not served")
+    perplexity: PerplexitySection | None = Field(default=None, description="the scorer; null: not served")
 
     @model_validator(mode="after")
     def _some(self) -> Self:

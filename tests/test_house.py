@@ -159,7 +159,7 @@ def test_no_folder_holds_more_than_15_files():
     assert {str(f): n for f, n in house.files_by_folder(EVERYTHING).items() if n > 15} == {}
 
 
-def test_no_file_is_over_475_lines():
+def test_no_file_is_over_480_lines():
     assert {s.module: len(s.lines) for s in PRODUCT if len(s.lines) > house.LONG_FILE} == {}
 
 
@@ -194,7 +194,7 @@ def test_names_say_what_a_value_is():
 ROW_ALIASES = 56
 # Share of modules with a test of their own at their place: more with every change, nine of ten in
 # the end.
-MIRRORED = 0.45
+MIRRORED = 0.56
 
 
 def test_rows_get_types():

@@ -24,19 +24,18 @@ Seconds = Annotated[float, Field(gt=0.0)]
 class SampleSection(Section):
     """What is audited. Samples may overlap: an article is judged once and belongs to each of its
     strata.
-
-    ``random``: uniform over articles. ``hop_whole``: hops of which every article is taken, with
-    ``hop_each`` a hop after them (paper, table 6: all of hops 0 and 1, 200 a hop after); null
-    leaves hops out. ``frontier``: subjects that Wikipedia lacks.
-    ``titles``: a file of titles, one a line. ``seed``: of every draw.
     """
 
-    random: Count = 1000
-    hop_whole: Count | None = None
-    hop_each: Count = 200
-    frontier: Count = 0
-    titles: str | None = None
-    seed: int = 42
+    random: Count = Field(default=1000, description="uniform over articles")
+    hop_whole: Count | None = Field(
+        default=None,
+        description="hops of which every article is taken, with hop_each a hop after them (paper, "
+        "table 6: all of hops 0 and 1, 200 a hop after); null leaves hops out",
+    )
+    hop_each: Count = Field(default=200, description="so many articles of each later hop")
+    frontier: Count = Field(default=0, description="subjects that Wikipedia lacks")
+    titles: str | None = Field(default=None, description="a file of titles, one a line")
+    seed: int = Field(default=42, description="of every draw")
 
     @model_validator(mode="after")
     def _some(self) -> Self:
@@ -48,18 +47,21 @@ class SampleSection(Section):
 
 
 class JudgingSection(Section):
-    """How articles become verdicts.
+    """How articles become verdicts."""
 
-    ``claims``: most claims of an article (paper: 10). ``evidence_chars``: characters of evidence a
-    judge is shown at most;
-    ``passage_words``: length of the passages that longer evidence is cut into.
-    """
-
-    tiers: tuple[Tier, ...] = TIERS
-    claims: Annotated[int, Field(ge=1, le=50)] = 10
-    evidence_chars: Annotated[int, Field(ge=500)] = 24_000
-    passage_words: Annotated[int, Field(ge=20)] = 120
-    examples: bool = False
+    tiers: tuple[Tier, ...] = Field(default=TIERS, description="where evidence comes from, in order")
+    claims: Annotated[int, Field(ge=1, le=50)] = Field(
+        default=10, description="most claims of an article (paper: 10)"
+    )
+    evidence_chars: Annotated[int, Field(ge=500)] = Field(
+        default=24_000, description="characters of evidence a judge is shown at most"
+    )
+    passage_words: Annotated[int, Field(ge=20)] = Field(
+        default=120, description="length of the passages that longer evidence is cut into"
+    )
+    examples: bool = Field(
+        default=False, description="whether each prompt has worked examples; weak models need them"
+    )
 
     @field_validator("tiers", mode="before")
     @classmethod
@@ -76,22 +78,31 @@ class JudgingSection(Section):
 
 
 class WikipediaSection(Section):
-    """Tier 1. ``kind``: the MediaWiki API, or a local copy at ``path`` (ZIM file, indexed XML dump,
-    Parquet of titles and texts).
+    """Tier 1."""
 
-    ``contact``: address or URL that the User-Agent names, as Wikimedia asks of every client.
-    ``concurrency``: requests at once; Wikimedia asks its guests for one after the other.
-    """
-
-    kind: Literal["mediawiki", "zim", "dump", "parquet"] = "mediawiki"
-    api_url: str = "https://en.wikipedia.org/w/api.php"
-    contact: str | None = None
-    path: str | None = None
-    maxlag_s: Count = 5
-    batch: Annotated[int, Field(ge=1, le=50)] = 20
-    linger_s: Annotated[float, Field(ge=0.0)] = 0.02
-    timeout_s: Seconds = 60.0
-    concurrency: Positive = 1
+    kind: Literal["mediawiki", "zim", "dump", "parquet"] = Field(
+        default="mediawiki",
+        description="the MediaWiki API, or a local copy at path (ZIM file, indexed XML dump, "
+        "Parquet of titles and texts)",
+    )
+    api_url: str = Field(default="https://en.wikipedia.org/w/api.php", description="of the wiki's action API")
+    contact: str | None = Field(
+        default=None,
+        description="address or URL that the User-Agent names, as Wikimedia asks of every client",
+    )
+    path: str | None = Field(default=None, description="of the local copy, for kinds other than mediawiki")
+    maxlag_s: Count = Field(
+        default=5,
+        description="lag of the wiki's databases from which on it is to refuse us; Wikimedia asks for 5",
+    )
+    batch: Annotated[int, Field(ge=1, le=50)] = Field(default=20, description="titles in one request")
+    linger_s: Annotated[float, Field(ge=0.0)] = Field(
+        default=0.02, description="how long a subject waits for others to share its request"
+    )
+    timeout_s: Seconds = Field(default=60.0, description="for one request")
+    concurrency: Positive = Field(
+        default=1, description="requests at once; Wikimedia asks its guests for one after the other"
+    )
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -120,7 +131,7 @@ AUDIT_IDENTITY: dict[str, tuple[str, ...]] = {
 class JudgingConfig(JobConfig):
     """What claims and verdicts are made with, whoever brings articles and evidence."""
 
-    audit: JudgingSection = JudgingSection()
+    audit: JudgingSection = Field(default=JudgingSection(), description="claims, evidence and verdicts")
 
     @model_validator(mode="after")
     def _stages_known(self) -> Self:
@@ -138,10 +149,10 @@ class JudgingConfig(JobConfig):
 class AuditConfig(JudgingConfig):
     """A whole audit. See ``configs/audit*.yaml`` for complete files."""
 
-    sample: SampleSection = SampleSection()
-    wikipedia: WikipediaSection
-    web: WebSection = WebSection()
-    cache: CacheSection = CacheSection()
+    sample: SampleSection = Field(default=SampleSection(), description="which articles are audited")
+    wikipedia: WikipediaSection = Field(description="tier 1 of the evidence")
+    web: WebSection = Field(default=WebSection(), description="tier 2 of the evidence")
+    cache: CacheSection = Field(default=CacheSection(), description="evidence kept on this machine")
 
     identity_keys: ClassVar[dict[str, tuple[str, ...]]] = AUDIT_IDENTITY
 

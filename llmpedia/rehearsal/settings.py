@@ -41,14 +41,22 @@ class ShareSettings(_Section):
     (built on the subject), ``low_scores`` (calibrated, below 0.75).
     """
 
-    siblings: Share = 0.10
-    qualified: Share = 0.06
-    bare: Share = 0.03
-    aliased: Share = 0.35
-    variants: Share = 0.15
-    generic: Share = 0.06
-    loops: Share = 0.02
-    low_scores: Share = 0.08
+    siblings: Share = Field(default=0.10, description="share of all entities: of a group of similar names")
+    qualified: Share = Field(
+        default=0.06, description="share of all entities: homonyms that a qualifier tells apart"
+    )
+    bare: Share = Field(
+        default=0.03, description="share of all entities: homonyms with nothing to tell them apart"
+    )
+    aliased: Share = Field(default=0.35, description="share of all entities: with other names of other keys")
+    variants: Share = Field(
+        default=0.15, description="share of the links: under another surface than the main one"
+    )
+    generic: Share = Field(default=0.06, description="share of the links: common nouns")
+    loops: Share = Field(default=0.02, description="share of the links: built on the subject")
+    low_scores: Share = Field(
+        default=0.08, description="share of the links: below 0.75, in calibrated prompting"
+    )
 
     @model_validator(mode="after")
     def _sum(self) -> Self:
@@ -65,10 +73,18 @@ class FactSettings(_Section):
     popularity rank.
     """
 
-    true_head: Share = 0.85
-    true_tail: Share = 0.45
-    false_head: Share = 0.06
-    false_tail: Share = 0.20
+    true_head: Share = Field(
+        default=0.85, description="share of facts that sources support, at the most popular entity"
+    )
+    true_tail: Share = Field(
+        default=0.45, description="share of facts that sources support, at the least popular entity"
+    )
+    false_head: Share = Field(
+        default=0.06, description="share of facts that sources refute, at the most popular entity"
+    )
+    false_tail: Share = Field(
+        default=0.20, description="share of facts that sources refute, at the least popular entity"
+    )
 
     @model_validator(mode="after")
     def _sum(self) -> Self:
@@ -90,22 +106,47 @@ class Faults(_Section):
     decisions that the model takes wrongly, always the same ones.
     """
 
-    http_429: Share = 0.0
-    http_500: Share = 0.0
-    hang: Share = 0.0
-    reset: Share = 0.0
-    garbled: Share = 0.0
-    malformed: Share = 0.0
-    truncated: Share = 0.0
-    omitted: Share = 0.0
-    verdict_syntax: Share = 0.0
-    ner_mistakes: Share = 0.0
-    arbitration_mistakes: Share = 0.0
-    judge_mistakes: Share = 0.0
-    label_mistakes: Share = 0.0
-    relation_mistakes: Share = 0.0
-    retry_after_s: Seconds = 0.2
-    hang_s: Seconds = 900.0
+    http_429: Share = Field(
+        default=0.0, description="share of requests answered by HTTP 429 with Retry-After"
+    )
+    http_500: Share = Field(default=0.0, description="share of requests answered by HTTP 500")
+    hang: Share = Field(
+        default=0.0, description="share of requests held for hang_s, then the connection closes"
+    )
+    reset: Share = Field(default=0.0, description="share of requests whose connection is cut")
+    garbled: Share = Field(default=0.0, description="share of requests answered by a body that is no JSON")
+    malformed: Share = Field(default=0.0, description="share of completions whose text the stage cannot read")
+    truncated: Share = Field(
+        default=0.0, description="share of completions that end too early (finish_reason length)"
+    )
+    omitted: Share = Field(
+        default=0.0, description="share of entity filter answers without 1 to 3 of the phrases"
+    )
+    verdict_syntax: Share = Field(
+        default=0.0, description="share of verdict and grade answers with one decision that cannot be read"
+    )
+    ner_mistakes: Share = Field(
+        default=0.0,
+        description="share of entity decisions that the model takes wrongly, always the same ones",
+    )
+    arbitration_mistakes: Share = Field(
+        default=0.0, description="share of arbitrations that the model takes wrongly, always the same ones"
+    )
+    judge_mistakes: Share = Field(
+        default=0.0,
+        description="share of verdicts and grades that the model takes wrongly, always the same ones",
+    )
+    label_mistakes: Share = Field(
+        default=0.0,
+        description="share of knowledge points that the model takes wrongly, always the same ones",
+    )
+    relation_mistakes: Share = Field(
+        default=0.0,
+        description="share of decisions whether two values can both hold that are wrong, always "
+        "the same ones",
+    )
+    retry_after_s: Seconds = Field(default=0.2, description="wait that a 429 asks for")
+    hang_s: Seconds = Field(default=900.0, description="how long an answer that never comes is held")
 
     @model_validator(mode="after")
     def _sum(self) -> Self:
@@ -116,18 +157,21 @@ class Faults(_Section):
 
 class Sources(_Section):
     """Shares of requests to the sources (MediaWiki, search, web pages) that go wrong, each in one
-    way at most.
-
-    As in ``faults``, whose ``hang_s`` and ``retry_after_s`` count here too; ``lagging``: of
-    MediaWiki requests with ``maxlag``, refused because the database lags.
+    way at most. As in ``faults``, whose ``hang_s`` and ``retry_after_s`` count here too;
     """
 
-    http_429: Share = 0.0
-    http_500: Share = 0.0
-    hang: Share = 0.0
-    reset: Share = 0.0
-    garbled: Share = 0.0
-    lagging: Share = 0.0
+    http_429: Share = Field(default=0.0, description="share of requests answered by HTTP 429")
+    http_500: Share = Field(default=0.0, description="share of requests answered by HTTP 500")
+    hang: Share = Field(
+        default=0.0, description="share of requests held for faults.hang_s, then the connection closes"
+    )
+    reset: Share = Field(default=0.0, description="share of requests whose connection is cut")
+    garbled: Share = Field(
+        default=0.0, description="share of requests answered by a body that cannot be read"
+    )
+    lagging: Share = Field(
+        default=0.0, description="of MediaWiki requests with maxlag, refused because the database lags"
+    )
 
     @model_validator(mode="after")
     def _sum(self) -> Self:
@@ -146,36 +190,60 @@ SOURCE_FAULTS = (*_OF_ANY_REQUEST, "lagging")
 class Latency(_Section):
     """Seconds an answer takes. ``lognormal``: with this mean and this sigma of the logarithm."""
 
-    kind: Literal["none", "constant", "lognormal"] = "none"
-    mean_s: Seconds = 0.2
-    sigma: Annotated[float, Field(ge=0.0, le=3.0)] = 0.5
+    kind: Literal["none", "constant", "lognormal"] = Field(
+        default="none",
+        description="none, constant, or lognormal with this mean and this sigma of the logarithm",
+    )
+    mean_s: Seconds = Field(default=0.2, description="mean seconds an answer")
+    sigma: Annotated[float, Field(ge=0.0, le=3.0)] = Field(
+        default=0.5, description="of the logarithm, for lognormal"
+    )
 
 
 class Disagreements(_Section):
     """Planted facts on which documents of a corpus disagree, and what is easily taken for a
     disagreement.
-
-    ``facts``: with several accounts; ``agreeing``: with one. ``majority``, ``minority``: documents
-    of the first account and of each other one, at least and at most (a minority has no more than
-    its majority). Shares of the facts: ``three_accounts``, ``traps`` (a document on another subject
-    of the same name), ``compatible`` (a document gives an account in another unit, rounded or more
-    exactly), ``unverified`` (an account other than the first is on no web page). ``context``: of
-    the facts on one of several times, editions or parts, those of which a document gives the value
-    of another one. ``near_copies``: share of the documents that are there twice, all but verbatim.
-    ``noise``: documents on nothing else.
     """
 
-    facts: Annotated[int, Field(ge=0, le=2000)] = 60
-    agreeing: Annotated[int, Field(ge=0, le=2000)] = 60
-    majority: Bounds = (2, 8)
-    minority: Bounds = (1, 4)
-    three_accounts: Share = 0.1
-    near_copies: Share = 0.05
-    traps: Share = 0.15
-    compatible: Share = 0.2
-    context: Share = 0.5
-    unverified: Share = 0.1
-    noise: Annotated[int, Field(ge=0, le=20_000)] = 200
+    facts: Annotated[int, Field(ge=0, le=2000)] = Field(default=60, description="with several accounts")
+    agreeing: Annotated[int, Field(ge=0, le=2000)] = Field(default=60, description="with one")
+    majority: Bounds = Field(
+        default=(2, 8),
+        description="documents of the first account and of each other one, at least and at most (a "
+        "minority has no more than its majority). Shares of the facts: three_accounts, "
+        "traps (a document on another subject of the same name), compatible (a "
+        "document gives an account in another unit, rounded or more exactly), "
+        "unverified (an account other than the first is on no web page)",
+    )
+    minority: Bounds = Field(
+        default=(1, 4),
+        description="documents of the first account and of each other one, at least and at most (a "
+        "minority has no more than its majority). Shares of the facts: three_accounts, "
+        "traps (a document on another subject of the same name), compatible (a "
+        "document gives an account in another unit, rounded or more exactly), "
+        "unverified (an account other than the first is on no web page)",
+    )
+    three_accounts: Share = Field(default=0.1, description="share of the facts with three accounts")
+    near_copies: Share = Field(
+        default=0.05, description="share of the documents that are there twice, all but verbatim"
+    )
+    traps: Share = Field(
+        default=0.15, description="share of the facts with a document on another subject of the same name"
+    )
+    compatible: Share = Field(
+        default=0.2, description="share of the facts with an account in another unit, rounded or more exact"
+    )
+    context: Share = Field(
+        default=0.5,
+        description="of the facts on one of several times, editions or parts, those of which a "
+        "document gives the value of another one",
+    )
+    unverified: Share = Field(
+        default=0.1, description="share of the facts with an account that is on no web page"
+    )
+    noise: Annotated[int, Field(ge=0, le=20_000)] = Field(
+        default=200, description="documents on nothing else"
+    )
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -198,15 +266,29 @@ class Knowledge(_Section):
     for each sentence of links; ``infoboxes``: share of the articles that begin with one.
     """
 
-    known_head: Share = 1.0
-    known_tail: Share = 0.6
-    shared_links: Share = 0.5
-    right_head: Share = 0.9
-    right_tail: Share = 0.8
-    guesses: Share = 0.7
-    links: Annotated[float, Field(gt=0.0, le=10.0)] = 0.8
-    remarks: Annotated[float, Field(ge=0.0, le=10.0)] = 0.5
-    infoboxes: Share = 0.6
+    known_head: Share = Field(
+        default=1.0,
+        description="share of the entities that it knows, at the most popular one; it links no others",
+    )
+    known_tail: Share = Field(default=0.6, description="the same at the least popular one")
+    shared_links: Share = Field(
+        default=0.5, description="of the links that rehearsal makes to those, the share that it makes too"
+    )
+    right_head: Share = Field(
+        default=0.9,
+        description="share of the facts of sources that it states as they do, at the most popular entity",
+    )
+    right_tail: Share = Field(default=0.8, description="the same at the least popular entity")
+    guesses: Share = Field(
+        default=0.7, description="of the facts that no source has, the share that it states all the same"
+    )
+    links: Annotated[float, Field(gt=0.0, le=10.0)] = Field(
+        default=0.8, description="links an article, times those of the world"
+    )
+    remarks: Annotated[float, Field(ge=0.0, le=10.0)] = Field(
+        default=0.5, description="sentences that say nothing, for each sentence of links"
+    )
+    infoboxes: Share = Field(default=0.6, description="share of the articles that begin with one")
 
 
 def _models() -> dict[str, Knowledge]:
@@ -233,30 +315,45 @@ def _framing() -> dict[str, dict[str, float]]:
 
 
 class WorldSettings(_Section):
-    """A whole world. ``entities``: how many there are; ``links``: mean links an article (0.6 to 1.4
-    times that).
+    """A whole world."""
 
-    ``models``: name of a model that begins with ``rehearsal-`` -> what it knows; setting one
-    replaces those there are, and one that is not named knows what :class:`Knowledge` says by
-    itself. ``framing``: persona -> framing dimension -> words of it that are planted in topic mode,
-    per 1,000 words of the article; under no other persona, and not on the root topics in ``calm``.
-    ``recall``: name of a model -> shares of the planted disagreements on which it recalls all
-    accounts and some; a model that is not named recalls as much as its name decides.
-    """
-
-    seed: int = 0
-    entities: Annotated[int, Field(ge=50, le=5_000_000)] = 200_000
-    links: Annotated[int, Field(ge=1, le=500)] = 50
-    shares: ShareSettings = ShareSettings()
-    facts: FactSettings = FactSettings()
-    faults: Faults = Faults()
-    sources: Sources = Sources()
-    latency: Latency = Latency()
-    disagreements: Disagreements = Disagreements()
-    recall: dict[str, Recalled] = Field(default_factory=dict)
-    models: dict[str, Knowledge] = Field(default_factory=_models)
-    framing: dict[str, dict[str, Rate]] = Field(default_factory=_framing)
-    calm: Topics = ("Ancient Babylon", "Quantum Physics")
+    seed: int = Field(default=0, description="of the world")
+    entities: Annotated[int, Field(ge=50, le=5_000_000)] = Field(
+        default=200_000, description="how many there are"
+    )
+    links: Annotated[int, Field(ge=1, le=500)] = Field(
+        default=50, description="mean links an article (0.6 to 1.4 times that)"
+    )
+    shares: ShareSettings = Field(default=ShareSettings(), description="how names are made")
+    facts: FactSettings = Field(default=FactSettings(), description="how true articles are")
+    faults: Faults = Field(default=Faults(), description="what goes wrong with the model")
+    sources: Sources = Field(default=Sources(), description="what goes wrong with wiki, search and pages")
+    latency: Latency = Field(default=Latency(), description="how long answers take")
+    disagreements: Disagreements = Field(
+        default=Disagreements(), description="planted facts on which documents disagree"
+    )
+    recall: dict[str, Recalled] = Field(
+        default_factory=dict,
+        description="name of a model -> shares of the planted disagreements on which it recalls "
+        "all accounts and some; a model that is not named recalls as much as its name "
+        "decides",
+    )
+    models: dict[str, Knowledge] = Field(
+        default_factory=_models,
+        description="name of a model that begins with rehearsal- -> what it knows; setting one "
+        "replaces those there are, and one that is not named knows what "
+        ":class:`Knowledge` says by itself",
+    )
+    framing: dict[str, dict[str, Rate]] = Field(
+        default_factory=_framing,
+        description="persona -> framing dimension -> words of it that are planted in topic mode, "
+        "per 1,000 words of the article; under no other persona, and not on the root "
+        "topics in calm",
+    )
+    calm: Topics = Field(
+        default=("Ancient Babylon", "Quantum Physics"),
+        description="root topics on which no persona plants words",
+    )
 
     @model_validator(mode="after")
     def _recalled(self) -> Self:

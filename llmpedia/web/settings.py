@@ -23,26 +23,33 @@ _LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"
 
 
 class WebSection(Section):
-    """Tier 2 (paper, appendix F). ``backend``: null takes the first whose key is set: Valyu,
-    Serper, Brave, else DuckDuckGo.
+    """Tier 2 (paper, appendix F)."""
 
-    ``threshold``: least score of an address; ``pages``: most pages a subject; ``paper_exact``:
-    without this project's list of Wikipedia mirrors and sister projects. ``allow_loopback``: for
-    the rehearsal and tests; nothing else private is ever reached.
-    """
-
-    backend: Annotated[str | None, Field(json_schema_extra={"enum": [*BACKENDS, None]})] = None
-    base_url: str | None = None
-    threshold: Annotated[int, Field(ge=0, le=100)] = 60
-    pages: Annotated[int, Field(ge=1, le=10)] = 3
-    results: Annotated[int, Field(ge=1, le=50)] = 10
-    paper_exact: bool = False
-    timeout_s: Seconds = 20.0
-    max_bytes: Annotated[int, Field(ge=10_000)] = 2_000_000
-    extract_s: Seconds = 10.0
-    extractors: Positive = 2
-    concurrency: Positive = 8
-    allow_loopback: bool = False
+    backend: Annotated[str | None, Field(json_schema_extra={"enum": [*BACKENDS, None]})] = Field(
+        default=None,
+        description="null takes the first whose key is set: Valyu, Serper, Brave, else DuckDuckGo",
+    )
+    base_url: str | None = Field(
+        default=None, description="in place of the engine's own address; searxng needs one"
+    )
+    threshold: Annotated[int, Field(ge=0, le=100)] = Field(
+        default=60, description="least score of an address"
+    )
+    pages: Annotated[int, Field(ge=1, le=10)] = Field(default=3, description="most pages a subject")
+    results: Annotated[int, Field(ge=1, le=50)] = Field(default=10, description="asked of the search engine")
+    paper_exact: bool = Field(
+        default=False, description="without this project's list of Wikipedia mirrors and sister projects"
+    )
+    timeout_s: Seconds = Field(
+        default=20.0, description="for one search, and for one page with its redirects"
+    )
+    max_bytes: Annotated[int, Field(ge=10_000)] = Field(default=2_000_000, description="of a page")
+    extract_s: Seconds = Field(default=10.0, description="for reading one page")
+    extractors: Positive = Field(default=2, description="processes that read pages")
+    concurrency: Positive = Field(default=8, description="subjects looked up at once")
+    allow_loopback: bool = Field(
+        default=False, description="for the rehearsal and tests; nothing else private is ever reached"
+    )
 
     @field_validator("backend")
     @classmethod
@@ -82,9 +89,7 @@ class Reach:
 
 
 class CacheSection(Section):
-    """Evidence kept on this machine across audits. ``path``: a folder, null for none; ``days``:
-    then it is fetched anew.
-    """
+    """Evidence kept on this machine across audits."""
 
-    path: str | None = None
-    days: Annotated[float, Field(gt=0.0)] = 30.0
+    path: str | None = Field(default=None, description="a folder, null for none")
+    days: Annotated[float, Field(gt=0.0)] = Field(default=30.0, description="then it is fetched anew")

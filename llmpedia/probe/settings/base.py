@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from llmpedia.config.base import Section
 from llmpedia.config.walk import JobConfig
@@ -10,9 +10,9 @@ from llmpedia.stage_list import PROBE_STAGES, names_of
 
 
 class GradingSection(Section):
-    """How responses are graded. ``examples``: send the prompt's worked example, for weak judges."""
+    """How responses are graded."""
 
-    examples: bool = False
+    examples: bool = Field(default=False, description="send the prompt's worked example, for weak judges")
 
 
 PROBE_IDENTITY: dict[str, tuple[str, ...]] = {
@@ -27,7 +27,7 @@ PROBE_IDENTITY: dict[str, tuple[str, ...]] = {
 class ProbeConfig(JobConfig):
     """A whole probe."""
 
-    grading: GradingSection = GradingSection()
+    grading: GradingSection = Field(default=GradingSection(), description="how responses are graded")
 
     identity_keys: ClassVar[dict[str, tuple[str, ...]]] = PROBE_IDENTITY
 

@@ -24,40 +24,47 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class QualitySection(Section):
-    """A fastText classifier of quality (DCLM). ``model``: its file; null keeps every document.
+    """A fastText classifier of quality (DCLM)."""
 
-    ``label``: the one whose probability is the score; ``threshold``: DCLM's cut for its own model
-    (DataComp-LM, section 4.4);
-    ``keep``: the side of it that becomes the corpus, ``below`` for what filters leave out.
-    """
-
-    model: str | None = None
-    label: str = "__label__hq"
-    threshold: Share = 0.018112
-    keep: Literal["below", "above"] = "below"
+    model: str | None = Field(default=None, description="its file; null keeps every document")
+    label: str = Field(default="__label__hq", description="the one whose probability is the score")
+    threshold: Share = Field(
+        default=0.018112, description="DCLM's cut for its own model (DataComp-LM, section 4.4)"
+    )
+    keep: Literal["below", "above"] = Field(
+        default="below",
+        description="the side of it that becomes the corpus, below for what filters leave out",
+    )
 
 
 class CorpusSection(Section):
-    """Where documents come from. ``source``: a file, a folder or a URI. ``kind``: null goes by the
-    files' names.
+    """Where documents come from."""
 
-    ``text``, ``url``: columns or keys of Parquet and JSONL. ``least_chars``, ``most_chars``: of a
-    document's text; others are left out with that reason. ``documents``: read at most so many; null
-    is all. ``near_duplicate``: Jaccard similarity of ``shingle_words``-word shingles, estimated
-    from ``permutations`` MinHash values, from which on a document is a copy.
-    """
-
-    source: Annotated[str, Field(min_length=1)]
-    kind: Literal["parquet", "jsonl", "warc", "html", "text", "dictd"] | None = None
-    text: str = "text"
-    url: str = "url"
-    least_chars: Count = 200
-    most_chars: Positive = 20_000
-    documents: Positive | None = None
-    near_duplicate: Share = 0.8
-    permutations: Annotated[int, Field(ge=16, le=1024)] = 128
-    shingle_words: Positive = 5
-    quality: QualitySection = QualitySection()
+    source: Annotated[str, Field(min_length=1)] = Field(description="a file, a folder or a URI")
+    kind: Literal["parquet", "jsonl", "warc", "html", "text", "dictd"] | None = Field(
+        default=None, description="null goes by the files' names"
+    )
+    text: str = Field(default="text", description="columns or keys of Parquet and JSONL")
+    url: str = Field(default="url", description="columns or keys of Parquet and JSONL")
+    least_chars: Count = Field(
+        default=200, description="of a document's text; others are left out with that reason"
+    )
+    most_chars: Positive = Field(
+        default=20_000, description="of a document's text; others are left out with that reason"
+    )
+    documents: Positive | None = Field(default=None, description="read at most so many; null is all")
+    near_duplicate: Share = Field(
+        default=0.8,
+        description="Jaccard similarity of shingle_words-word shingles, estimated from "
+        "permutations MinHash values, from which on a document is a copy",
+    )
+    permutations: Annotated[int, Field(ge=16, le=1024)] = Field(
+        default=128, description="of the MinHash signatures that near copies are found by"
+    )
+    shingle_words: Positive = Field(default=5, description="words in a shingle of these signatures")
+    quality: QualitySection = Field(
+        default=QualitySection(), description="a classifier that keeps documents by quality"
+    )
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -69,78 +76,84 @@ class CorpusSection(Section):
 
 
 class KnowledgeSection(Section):
-    """Knowledge points. ``taxonomy``: a JSON file like the shipped one (null).
-    ``least_confidence``: of a label that counts.
+    """Knowledge points."""
 
-    ``most_share``: part of a document's sentences that its evidence may take at most.
-    """
-
-    taxonomy: str | None = None
-    least_confidence: Share = 0.9
-    most_share: Share = 0.5
+    taxonomy: str | None = Field(default=None, description="a JSON file like the shipped one (null)")
+    least_confidence: Share = Field(default=0.9, description="of a label that counts")
+    most_share: Share = Field(
+        default=0.5, description="part of a document's sentences that its evidence may take at most"
+    )
 
 
 class MentionsSection(Section):
-    """Entities and events. ``model``: of the backend; null is the one it ships or names by itself.
+    """Entities and events."""
 
-    ``most``: mentions of a document at most, first ones first.
-    """
-
-    backend: Literal["spacy", "gliner", "tner"] = "spacy"
-    model: str | None = None
-    most: Positive = 64
+    backend: Literal["spacy", "gliner", "tner"] = Field(default="spacy", description="spacy, gliner or tner")
+    model: str | None = Field(
+        default=None, description="of the backend; null is the one it ships or names by itself"
+    )
+    most: Positive = Field(default=64, description="mentions of a document at most, first ones first")
 
 
 class PairsSection(Section):
-    """Candidate pairs, bounded so that their number grows linearly with the documents.
+    """Candidate pairs, bounded so that their number grows linearly with the documents."""
 
-    ``slots``: a YAML file like the shipped one (null). ``per_document``: pairs of a document and
-    fact at most, best first.
-    ``bucket``: up to so many documents of one knowledge point are all compared; larger ones go by
-    shared rare words.
-    ``rare_documents``: a mention or word in more documents than this is too common to make pairs.
-    ``across``, ``total``: pairs across knowledge points, and in all, at most; best first.
-    ``near_copy``: Jaccard similarity of words from which on two documents with the same figures are
-    copies and no pair.
-    """
-
-    slots: str | None = None
-    per_document: Positive = 10
-    bucket: Annotated[int, Field(ge=2)] = 20
-    rare_documents: Annotated[int, Field(ge=2)] = 50
-    across: Count = 200_000
-    total: Positive = 2_000_000
-    near_copy: Share = 0.95
+    slots: str | None = Field(default=None, description="a YAML file like the shipped one (null)")
+    per_document: Positive = Field(default=10, description="pairs of a document and fact at most, best first")
+    bucket: Annotated[int, Field(ge=2)] = Field(
+        default=20,
+        description="up to so many documents of one knowledge point are all compared; larger ones "
+        "go by shared rare words",
+    )
+    rare_documents: Annotated[int, Field(ge=2)] = Field(
+        default=50, description="a mention or word in more documents than this is too common to make pairs"
+    )
+    across: Count = Field(
+        default=200_000, description="pairs across knowledge points, and in all, at most; best first"
+    )
+    total: Positive = Field(
+        default=2_000_000, description="pairs across knowledge points, and in all, at most; best first"
+    )
+    near_copy: Share = Field(
+        default=0.95,
+        description="Jaccard similarity of words from which on two documents with the same figures "
+        "are copies and no pair",
+    )
 
 
 class SubgraphsSection(Section):
-    """Subgraphs around conflicts. ``seeds``: at most so many, those with the better supported
-    weaker side first; null is all.
+    """Subgraphs around conflicts."""
 
-    ``least_support``: documents that each account must have (1: the conflicting document itself).
-    """
-
-    seeds: Positive | None = None
-    least_support: Positive = 1
+    seeds: Positive | None = Field(
+        default=None,
+        description="at most so many, those with the better supported weaker side first; null is all",
+    )
+    least_support: Positive = Field(
+        default=1, description="documents that each account must have (1: the conflicting document itself)"
+    )
 
 
 class ValidationSection(Section):
-    """Which checks a question has to pass. ``review``: by a human, through the sheet of ``llmpedia
-    probe review``.
+    """Which checks a question has to pass."""
 
-    ``searches``, ``fetches``, ``steps``: of the web agent for a group at most. ``independent``:
-    evidence may come from no ``url`` or no ``host`` of the documents that the question was made
-    from. ``shown_chars``: of a page that the agent is shown.
-    """
-
-    read: bool = True
-    web: bool = True
-    review: bool = True
-    searches: Positive = 6
-    fetches: Positive = 10
-    steps: Positive = 24
-    independent: Literal["url", "host"] = "host"
-    shown_chars: Annotated[int, Field(ge=500)] = 6_000
+    read: bool = Field(
+        default=True, description="whether every account must stand in a document, read in full"
+    )
+    web: bool = Field(
+        default=True, description="whether every account must be borne out by independent pages"
+    )
+    review: bool = Field(default=True, description="by a human, through the sheet of llmpedia probe review")
+    searches: Positive = Field(default=6, description="of the web agent for a group at most")
+    fetches: Positive = Field(default=10, description="of the web agent for a group at most")
+    steps: Positive = Field(default=24, description="of the web agent for a group at most")
+    independent: Literal["url", "host"] = Field(
+        default="host",
+        description="evidence may come from no url or no host of the documents that the question "
+        "was made from",
+    )
+    shown_chars: Annotated[int, Field(ge=500)] = Field(
+        default=6_000, description="of a page that the agent is shown"
+    )
 
 
 BUILD_IDENTITY: dict[str, tuple[str, ...]] = {
@@ -162,21 +175,25 @@ BUILD_IDENTITY: dict[str, tuple[str, ...]] = {
 class PromptsSection(Section):
     """``examples``: send the prompts' worked examples, for weak models."""
 
-    examples: bool = False
+    examples: bool = Field(default=False, description="send the prompts' worked examples, for weak models")
 
 
 class BuildConfig(JobConfig):
     """A whole build. See ``configs/probe-build*.yaml`` for complete files."""
 
-    corpus: CorpusSection
-    knowledge: KnowledgeSection = KnowledgeSection()
-    mentions: MentionsSection = MentionsSection()
-    pairs: PairsSection = PairsSection()
-    subgraphs: SubgraphsSection = SubgraphsSection()
-    validation: ValidationSection = ValidationSection()
-    web: WebSection = WebSection()
-    cache: CacheSection = CacheSection()
-    prompts: PromptsSection = PromptsSection()
+    corpus: CorpusSection = Field(description="documents and how they are read")
+    knowledge: KnowledgeSection = Field(default=KnowledgeSection(), description="labels of documents")
+    mentions: MentionsSection = Field(default=MentionsSection(), description="what finds entities in texts")
+    pairs: PairsSection = Field(default=PairsSection(), description="which documents are compared")
+    subgraphs: SubgraphsSection = Field(
+        default=SubgraphsSection(), description="how conflicts grow to accounts"
+    )
+    validation: ValidationSection = Field(
+        default=ValidationSection(), description="how questions are checked"
+    )
+    web: WebSection = Field(default=WebSection(), description="search and pages for the web check")
+    cache: CacheSection = Field(default=CacheSection(), description="searches and pages kept on this machine")
+    prompts: PromptsSection = Field(default=PromptsSection(), description="what bears on all prompts")
 
     identity_keys: ClassVar[dict[str, tuple[str, ...]]] = BUILD_IDENTITY
 

@@ -20,22 +20,28 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
 
 class ModelSection(Section):
-    """A model under test. ``closed_book``: how it is asked; its ``reasoning_effort`` null leaves
-    reasoning as the model has it.
+    """A model under test."""
 
-    Switch reasoning off where the chat template can: ``closed_book: {template: {enable_thinking:
-    false}}``. ``family``, ``parameters_b`` (billions), ``reasoning``, ``group`` (of table 1) only
-    tell the report where the model stands; two models of one ``base`` are the same one with
-    reasoning on and off.
-    """
-
-    engine: WritingEngine
-    closed_book: StageSection = StageSection()
-    family: str | None = None
-    parameters_b: Annotated[float, Field(gt=0.0)] | None = None
-    reasoning: bool | None = None
-    group: str | None = None
-    base: str | None = None
+    engine: WritingEngine = Field(description="the model, and where it answers")
+    closed_book: StageSection = Field(
+        default=StageSection(),
+        description="how it is asked; its reasoning_effort null leaves reasoning as the model has "
+        "it. Switch reasoning off where the chat template can: closed_book: {template: "
+        "{enable_thinking: false}}. family, parameters_b (billions), reasoning, group "
+        "(of table 1) only tell the report where the model stands; two models of one "
+        "base are the same one with reasoning on and off",
+    )
+    family: str | None = Field(
+        default=None, description="for reports: what models of several sizes have in common"
+    )
+    parameters_b: Annotated[float, Field(gt=0.0)] | None = Field(
+        default=None, description="for reports: billions of parameters"
+    )
+    reasoning: bool | None = Field(
+        default=None, description="for reports: whether it thinks before it answers"
+    )
+    group: str | None = Field(default=None, description="for reports: what models are listed under")
+    base: str | None = Field(default=None, description="for reports: the same model without reasoning")
 
 
 class AskedConfig(ProbeConfig):
@@ -47,12 +53,12 @@ class AskedConfig(ProbeConfig):
 
 
 class ProbeRunConfig(ProbeConfig):
-    """Many models, one judge. ``benchmark``: a JSONL file in the published format, or the folder of
-    a build.
-    """
+    """Many models, one judge."""
 
-    benchmark: Annotated[str, Field(min_length=1)]
-    models: dict[str, ModelSection]
+    benchmark: Annotated[str, Field(min_length=1)] = Field(
+        description="a JSONL file in the published format, or the folder of a build"
+    )
+    models: dict[str, ModelSection] = Field(description="models that are asked, by a name of your choice")
 
     identity_keys: ClassVar[dict[str, tuple[str, ...]]] = PROBE_IDENTITY
 
