@@ -12,7 +12,7 @@ from typing import Any
 
 from llmpedia.audit.evidence import USABLE, Evidence, Outcome, Tier
 from llmpedia.audit.settings import AuditConfig, JudgingConfig
-from llmpedia.audit.stages import NOT_ADJUDICATED, Case, ExtractClaims, Judge, Verdict, Written
+from llmpedia.audit.stages import NOT_ADJUDICATED, Case, ExtractClaims, Judge, Verdict, WrittenArticle
 from llmpedia.engines.preflight import Need
 from llmpedia.prompts import load_prompt
 from llmpedia.stages import Completer, Completion, Reply, Request, ask, completion_row
@@ -92,7 +92,7 @@ async def audit_article(
     article = Article(item.wikitext)
     audited.words = article.words
     claims, tier_evidence = await asyncio.gather(
-        ask(helpers.judge, stages.claims, Written(item.name, article.text)),
+        ask(helpers.judge, stages.claims, WrittenArticle(item.name, article.text)),
         asyncio.gather(*(look_up(tier, item.name, helpers) for tier in config.audit.tiers)),
     )
     audited.completions += claims.completions

@@ -50,14 +50,14 @@ _SILENCE = re.compile(
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenArticle:
     """An article to take apart: subject and plain text."""
 
     subject: str
     text: str
 
 
-class ExtractClaims(Stage[Written, tuple[str, ...]]):
+class ExtractClaims(Stage[WrittenArticle, tuple[str, ...]]):
     """Up to ``audit.claims`` atomic claims. No claim at all is an answer that cannot be used, never
     "nothing to check".
     """
@@ -68,7 +68,7 @@ class ExtractClaims(Stage[Written, tuple[str, ...]]):
     def __init__(self, config: JudgingConfig) -> None:
         super().__init__(config, load_prompt("audit/claims"), "")
 
-    def values(self, question: Written) -> dict[str, str]:
+    def values(self, question: WrittenArticle) -> dict[str, str]:
         """See :class:`Stage`."""
         most = str(self.config.audit.claims)
         return {
@@ -77,7 +77,7 @@ class ExtractClaims(Stage[Written, tuple[str, ...]]):
             "most_claims": most,
         }
 
-    def constraint(self, question: Written) -> Constraint:
+    def constraint(self, question: WrittenArticle) -> Constraint:
         """See :class:`Stage`."""
         claims = {
             "type": "array",
@@ -87,7 +87,7 @@ class ExtractClaims(Stage[Written, tuple[str, ...]]):
         }
         return Constraint(json_schema=object_schema({"claims": claims}))
 
-    def parse(self, question: Written, text: str) -> tuple[str, ...]:
+    def parse(self, question: WrittenArticle, text: str) -> tuple[str, ...]:
         """Claims in order, repeated ones once, at most as many as asked for."""
         claims = parse_object(text).get("claims")
         if not isinstance(claims, list) or not all(isinstance(c, str) for c in claims):

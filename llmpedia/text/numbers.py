@@ -130,12 +130,12 @@ class Figures:
         return frozenset(bare | {d.year for d in self.dates if d.year})
 
     @property
-    def told(self) -> tuple[frozenset[Any], ...]:
+    def comparable(self) -> tuple[frozenset[Any], ...]:
         """All of it but the words, to be compared."""
         return self.numbers, self.dates, self.ordinals, self.decades, self.centuries
 
     def __bool__(self) -> bool:
-        return any(self.told)
+        return any(self.comparable)
 
 
 def languages_of(text: str) -> tuple[str, ...]:

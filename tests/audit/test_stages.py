@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from llmpedia.audit.stages import Case, ErrorType, ExtractClaims, Judge, Written
+from llmpedia.audit.stages import Case, ErrorType, ExtractClaims, Judge, WrittenArticle
 from llmpedia.stages import AnswerError, neutral
 from tests.support.builders.audit import audit_config
 
@@ -39,12 +39,15 @@ def row(idx, verdict, **more):
 
 def test_claims_are_stripped_and_repeated_ones_counted_once():
     text = json.dumps({"claims": ["  Ada was\n born. ", "Ada was born", "Ada died."]})
-    assert ExtractClaims(audit_config()).parse(Written("Ada", ""), text) == ("Ada was born.", "Ada died.")
+    assert ExtractClaims(audit_config()).parse(WrittenArticle("Ada", ""), text) == (
+        "Ada was born.",
+        "Ada died.",
+    )
 
 
 def test_no_more_claims_than_asked_for():
     text = json.dumps({"claims": [f"Ada wrote note {i}." for i in range(30)]})
-    assert len(ExtractClaims(audit_config()).parse(Written("Ada", ""), text)) == 10
+    assert len(ExtractClaims(audit_config()).parse(WrittenArticle("Ada", ""), text)) == 10
 
 
 @pytest.mark.parametrize(
@@ -56,7 +59,7 @@ def test_an_answer_without_claims_cannot_be_used(text):
     metrics in silence.
     """
     with pytest.raises(AnswerError):
-        ExtractClaims(audit_config()).parse(Written("Ada", ""), text)
+        ExtractClaims(audit_config()).parse(WrittenArticle("Ada", ""), text)
 
 
 def test_one_bad_verdict_never_loses_the_others():

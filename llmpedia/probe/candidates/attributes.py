@@ -152,7 +152,7 @@ class Slots:
         """A slot in words; a name that is no slot's, as the attribute of an open pair, in its own."""
         return self._slots[name].words if name in self._slots else name.replace("_", " ")
 
-    def told(self, name: str, sentence: str) -> frozenset[str]:
+    def values_in(self, name: str, sentence: str) -> frozenset[str]:
         """The values in a sentence that could be a slot's: its dates, numbers or names; empty for a
         slot of any value.
         """

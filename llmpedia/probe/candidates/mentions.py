@@ -66,7 +66,7 @@ class Tagger(Protocol):
     name: str
 
     def mentions(self, texts: list[str], titles: list[str | None] | None = None) -> list[list[Mention]]:
-        """The mentions of each text in order; see :func:`told` for what a title adds."""
+        """The mentions of each text in order; see :func:`document_mentions` for what a title adds."""
         ...
 
 
@@ -108,7 +108,7 @@ def title_of(url: str, text: str) -> str | None:
     return line if named and re.search(rf"(?<!\w){re.escape(line)}(?!\w)", rest) else None
 
 
-def told(text: str, spans: Iterable[Span], title: str | None, most: int) -> list[Mention]:
+def document_mentions(text: str, spans: Iterable[Span], title: str | None, most: int) -> list[Mention]:
     """Mentions in order of the text, at most ``most``, first ones first; spans that are values, or
     name nothing, left out.
 
@@ -152,7 +152,7 @@ class _Windowed(ABC):
         for (i, start, _), inside in zip(windows, spans, strict=True):
             spans_by_text[i] += [Span(start + s.start, start + s.end, s.label) for s in inside]
         return [
-            told(text, s, title, self.most)
+            document_mentions(text, s, title, self.most)
             for text, s, title in zip(texts, spans_by_text, titles, strict=True)
         ]
 

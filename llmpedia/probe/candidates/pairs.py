@@ -144,7 +144,7 @@ class _Corpus:
             key = (seen.sentence, seen.slot)
             if key not in values:
                 start, end = cuts[seen.sentence]
-                values[key] = self.slots.told(seen.slot, document.text[start:end])
+                values[key] = self.slots.values_in(seen.slot, document.text[start:end])
             value = values[key]
             if self.slots.takes_names(seen.slot):
                 value = value.difference(seen.surface.casefold().split())

@@ -77,7 +77,7 @@ def same_value(a: str, b: str) -> bool:
     # too few words to tell a language by
     one = figures(a, _ENGLISH)
     other = figures(b, _ENGLISH)
-    if one.told != other.told:
+    if one.comparable != other.comparable:
         return False
     if not one:
         return keys[0] == keys[1]
@@ -194,7 +194,7 @@ def _words(question: str, answer: str, answer_figures: Figures, others: list[Fig
     words = _content(answer_figures.words)
     if (words or not answer_figures) and says(question, answer):
         return "all"
-    if answer_figures and any(answer_figures.told != o.told for o in others):
+    if answer_figures and any(answer_figures.comparable != o.comparable for o in others):
         return None  # the figures are what tells it from the others
     distinct = words.difference(*(_content(o.words) for o in others))
     return " ".join(sorted(distinct)) if distinct and all(says(question, word) for word in distinct) else None

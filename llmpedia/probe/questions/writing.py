@@ -79,7 +79,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Written:
+class WriterAnswer:
     """Two questions with their answers, in the order of the accounts; or why there are none
     (``keep`` false).
     """
@@ -92,7 +92,7 @@ class Written:
     preferred_answer: str = ""
 
 
-class WriteQuestions(Stage[Conflict, Written]):
+class WriteQuestions(Stage[Conflict, WriterAnswer]):
     """Both questions in one answer, so that they ask for the same fact."""
 
     name = "questions"
@@ -146,7 +146,7 @@ class WriteQuestions(Stage[Conflict, Written]):
         }
         return Constraint(json_schema=object_schema(whole))
 
-    def parse(self, question: Conflict, text: str) -> Written:
+    def parse(self, question: Conflict, text: str) -> WriterAnswer:
         """The questions, where every check holds; each failure says what to mend."""
         answer = parse_only_object(text)
         if len(answer.pairs) > len(answer):
@@ -158,7 +158,7 @@ class WriteQuestions(Stage[Conflict, Written]):
         if not keep:
             if not reason:
                 raise AnswerError("keep is false without a reason; say why no question can be made")
-            return Written(False, reason)
+            return WriterAnswer(False, reason)
         named = _question(answer, "named_entity")
         clue = _question(answer, "clue_based")
         answers = _answers(answer.get("answers"), question)
@@ -168,7 +168,7 @@ class WriteQuestions(Stage[Conflict, Written]):
         if preferred is None:
             raise AnswerError("preferred_answer is none of the answers; repeat the value of one of them")
         _check_questions(named, clue, question.subject, [a.value for a in answers])
-        return Written(True, reason, named, clue, answers, preferred)
+        return WriterAnswer(True, reason, named, clue, answers, preferred)
 
 
 def _text(row: Any, key: str) -> str:

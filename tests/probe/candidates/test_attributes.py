@@ -82,10 +82,10 @@ def test_a_cue_of_several_words_holds_over_a_line_end_and_in_any_case():
 
 
 def test_what_a_sentence_tells_is_compared_without_thousands_commas():
-    assert SLOTS.told("population", "In 1901 it had 5,120 inhabitants.") == {"1901", "5120"}
-    assert SLOTS.told("population", "It had two million.") == {"two", "million"}
-    assert SLOTS.told("birth_place", "He was born in Ulm, near Augsburg.") == {"ulm", "augsburg"}
-    assert SLOTS.told("expansion", "FTP stands for File Transfer Protocol.") == set()
+    assert SLOTS.values_in("population", "In 1901 it had 5,120 inhabitants.") == {"1901", "5120"}
+    assert SLOTS.values_in("population", "It had two million.") == {"two", "million"}
+    assert SLOTS.values_in("birth_place", "He was born in Ulm, near Augsburg.") == {"ulm", "augsburg"}
+    assert SLOTS.values_in("expansion", "FTP stands for File Transfer Protocol.") == set()
 
 
 def test_pronouns_are_whole_words():

@@ -14,7 +14,14 @@ import types
 import pytest
 
 from llmpedia.errors import ConfigError
-from llmpedia.probe.candidates.mentions import Span, TnerTagger, key_of, make_tagger, title_of, told
+from llmpedia.probe.candidates.mentions import (
+    Span,
+    TnerTagger,
+    document_mentions,
+    key_of,
+    make_tagger,
+    title_of,
+)
 from llmpedia.probe.settings.build import MentionsSection
 
 TEXT = "Vannevar Bush headed an office in Washington. The Second World War began in 1939 and cost $5."
@@ -72,15 +79,15 @@ def test_no_article_is_taken_from_inside_a_name():
 
 def test_the_first_mentions_are_kept():
     spans = [Span(9, 10, "ORG"), Span(0, 1, "ORG"), Span(4, 5, "ORG")]
-    assert [m.start for m in told("A   B    C", spans, None, 2)] == [0, 4]
+    assert [m.start for m in document_mentions("A   B    C", spans, None, 2)] == [0, 4]
 
 
 def test_a_title_is_the_first_mention_wherever_it_stands():
-    found = told("In Europe, kalvarija is a town.", [Span(3, 9, "LOC")], "Kalvarija", 1)
+    found = document_mentions("In Europe, kalvarija is a town.", [Span(3, 9, "LOC")], "Kalvarija", 1)
     assert [(m.surface, m.label, m.kind, m.start, m.end) for m in found] == [
         ("Kalvarija", "title", "entity", 11, 20)
     ]
-    away = told("A town.", [], "Kalvarija", 5)
+    away = document_mentions("A town.", [], "Kalvarija", 5)
     assert [(m.key, m.start, m.end) for m in away] == [("kalvarija", 0, 0)]
 
 
@@ -208,7 +215,7 @@ def test_windows_hold_whole_sentences_and_leave_no_word_out(backend):
 
 
 def test_events_are_told_from_entities(backend):
-    found = told(
+    found = document_mentions(
         "The Great War", [Span(0, 13, "EVENT"), Span(4, 9, "event"), Span(0, 3, "work_of_art")], None, 9
     )
     assert [m.kind for m in found] == ["entity", "event", "event"]

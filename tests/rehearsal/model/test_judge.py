@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from llmpedia.audit.settings import AuditConfig
-from llmpedia.audit.stages import Case, ExtractClaims, Judge, Written
+from llmpedia.audit.stages import Case, ExtractClaims, Judge, WrittenArticle
 from llmpedia.config.walk import parse_as
 from llmpedia.engines.openai import OpenAIEngine
 from llmpedia.probe.benchmark.grade import Grade, Response, grade, outcome
@@ -50,7 +50,7 @@ def put(world, stage, question, form=None):
 
 def claims_of(world, name, most=50):
     text = Article(article(world, name, ["One", "Two"], False)).text
-    return put(world, ExtractClaims(config(claims=most)), Written(name, text))
+    return put(world, ExtractClaims(config(claims=most)), WrittenArticle(name, text))
 
 
 def judged(world, claims, evidence, subject="X"):
@@ -83,7 +83,7 @@ def test_claims_stop_at_as_many_as_asked_for(world):
 def test_claims_are_read_from_the_text_that_was_sent_alone(world):
     name = world.name(town(world))
     text = f"{name} is a town. At its height {name}\ncounted 12,345   people. Nothing else."
-    assert put(world, ExtractClaims(config()), Written(name, text)) == (
+    assert put(world, ExtractClaims(config()), WrittenArticle(name, text)) == (
         f"At its height {name} counted 12,345 people.",
     )
 
@@ -95,7 +95,7 @@ def test_article_without_a_fact_gives_its_first_sentence(world):
 def test_name_of_regex_characters_is_read_as_it_stands(world):
     name = "A+ (b|c) [d] $1\\ ^.*?"
     claim = f"The records of {name} are kept in {world.name(5)}."
-    assert put(world, ExtractClaims(config()), Written(name, f"Yes. {claim} No.")) == (claim,)
+    assert put(world, ExtractClaims(config()), WrittenArticle(name, f"Yes. {claim} No.")) == (claim,)
     assert labels(world, [claim], f"It is so. {claim}") == ["supported"]
 
 
@@ -241,7 +241,7 @@ def test_stages_are_known_by_their_words_and_by_their_names(world, examples):
     name = world.name(3)
     text = Article(article(world, name, ["One"], False)).text
     for stage, question in (
-        (ExtractClaims(cfg), Written(name, text)),
+        (ExtractClaims(cfg), WrittenArticle(name, text)),
         (Judge(cfg), Case(name, (f"{name} is blue.",), "Web", "Nothing.")),
     ):
         form = {"response_format": {"type": "json_schema", "json_schema": {"name": stage.name, "schema": {}}}}
@@ -282,7 +282,7 @@ def test_every_way_of_spoiling_a_verdict_costs_that_verdict_alone(world):
 def test_answers_hold_no_word_of_the_truth(world):
     name = world.name(town(world))
     text = WorldModel(world).answer(
-        {"messages": ExtractClaims(config()).request(Written(name, f"{name} is a town.")).chat()}
+        {"messages": ExtractClaims(config()).request(WrittenArticle(name, f"{name} is a town.")).chat()}
     )[0]
     assert not re.search(r"absent|planted|actual", text)
 
