@@ -93,7 +93,7 @@ def make_search(backend: str | None, base_url: str | None, timeout_s: float) -> 
     """The engine of a name.
 
     Args:
-        backend: one of ``BACKENDS``; None takes the first at hand.
+        backend: one of :func:`backends`; None takes the first at hand.
         base_url: in place of the engine's own.
         timeout_s: for one search.
 
@@ -104,7 +104,9 @@ def make_search(backend: str | None, base_url: str | None, timeout_s: float) -> 
     if kind == "duckduckgo":
         return DuckDuckGo(base_url, timeout_s)
     if kind not in _APIS:
-        raise ConfigError(f"web.backend = {kind!r}: no such search engine; take one of {', '.join(BACKENDS)}")
+        raise ConfigError(
+            f"web.backend = {kind!r}: no such search engine; take one of {', '.join(backends())}"
+        )
     return HttpSearch(kind, base_url, timeout_s)
 
 
@@ -271,8 +273,10 @@ _APIS: Mapping[str, _Api] = {
     "rehearsal": _Api(_rehearsal, lambda data: data["results"], ("url", "title", "snippet")),
 }
 
-BACKENDS = (*_APIS, "duckduckgo")
-"""Names of the engines; those with a key in the paper's order."""
+
+def backends() -> tuple[str, ...]:
+    """Names of the engines; those with a key in the paper's order."""
+    return (*_APIS, "duckduckgo")
 
 
 def _first_at_hand(base_url: str | None) -> str:

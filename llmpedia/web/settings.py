@@ -14,7 +14,7 @@ from llmpedia.config.base import Positive, Section
 from llmpedia.web.extractor import ExtractorSettings
 from llmpedia.web.fetch import FetchSettings
 from llmpedia.web.guard import Policy
-from llmpedia.web.search import BACKENDS
+from llmpedia.web.search import backends
 
 Seconds = Annotated[float, Field(gt=0.0)]
 # Quality of the rehearsal's pages, which are on no list.
@@ -25,7 +25,7 @@ _LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"
 class WebSection(Section):
     """Tier 2 (paper, appendix F)."""
 
-    backend: Annotated[str | None, Field(json_schema_extra={"enum": [*BACKENDS, None]})] = Field(
+    backend: Annotated[str | None, Field(json_schema_extra={"enum": [*backends(), None]})] = Field(
         default=None,
         description="null takes the first whose key is set: Valyu, Serper, Brave, else DuckDuckGo",
     )
@@ -54,8 +54,8 @@ class WebSection(Section):
     @field_validator("backend")
     @classmethod
     def _there_is_one(cls, value: str | None) -> str | None:
-        if value is not None and value not in BACKENDS:
-            raise ValueError(f"{value!r}: no such search engine; take one of {', '.join(BACKENDS)}")
+        if value is not None and value not in backends():
+            raise ValueError(f"{value!r}: no such search engine; take one of {', '.join(backends())}")
         return value
 
     def fetching(self, policy: Policy) -> FetchSettings:

@@ -4,20 +4,20 @@ import pytest
 
 from llmpedia.errors import ConfigError
 from llmpedia.web.guard import Policy
-from llmpedia.web.search import BACKENDS
+from llmpedia.web.search import backends
 from llmpedia.web.settings import WebSection
 from tests.support.builders.audit import audit_config
 from tests.support.builders.runs import one_line
 
 
 def test_every_search_engine_may_be_named():
-    assert [WebSection(backend=name).backend for name in (*BACKENDS, None)] == [*BACKENDS, None]
+    assert [WebSection(backend=name).backend for name in (*backends(), None)] == [*backends(), None]
 
 
 def test_an_engine_that_there_is_not_is_refused_with_those_there_are():
     with pytest.raises(ConfigError) as caught:
         audit_config(web={"backend": "bing"})
-    one_line(caught, "web.backend", "'bing'", *BACKENDS)
+    one_line(caught, "web.backend", "'bing'", *backends())
 
 
 def test_caps_of_fetching_and_reading_are_those_of_the_section():
