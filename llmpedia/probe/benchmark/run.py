@@ -15,7 +15,7 @@ from typing import Any
 
 from llmpedia.engines.preflight import Need, check_model
 from llmpedia.errors import ConfigError, InputError, LlmpediaError
-from llmpedia.execution.job import Job, OnProgress, Progress, open_job, running_totals, unique_completions
+from llmpedia.execution.job import Job, OnProgress, Progress, open_job, running_totals
 from llmpedia.execution.provenance import described, machine_of
 from llmpedia.execution.ray_stream import Row, Work
 from llmpedia.execution.session import Session
@@ -327,10 +327,13 @@ class _Asking:
 
     def _finish(self, plan: QuestionPlan, visits: list[Row]) -> None:
         rows = [visit["row"] for visit in visits]
+        # Of a request that several questions share the last row stays, as folders hold it that are
+        # there.
+        completions = {row["key"]: row for visit in visits for row in visit["completions"]}
         self._done += sum(row["attempt"] == 1 for row in rows)
         tables = {
             self._kind: table(self._kind, rows),
-            "completions": table("completions", unique_completions(visits)),
+            "completions": table("completions", completions.values()),
         }
         outcomes = Counter(str(row.get("outcome") or row.get("error_stage") or _outcome(row)) for row in rows)
         self._job.commit(tables, _facts(self._folder, dict(sorted(outcomes.items())), len(rows)))
