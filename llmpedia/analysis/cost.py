@@ -10,11 +10,12 @@ completion tokens. What is not known is null, never 0, and named in ``missing``.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from llmpedia.analysis.common.systems import System
 from llmpedia.analysis.funnel.tables import is_walk
 from llmpedia.analysis.output.drawing import grouped_bars, look
+from llmpedia.analysis.output.formats import TableRow, TableRows
 from llmpedia.analysis.output.page import ReportPart
 from llmpedia.engines.models import Models
 from llmpedia.engines.usage import usage_table
@@ -24,8 +25,6 @@ from llmpedia.store.run_folder import RunFolder
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Row = dict[str, Any]
-Rows = list[Row]
 
 _STAGES = "cost_by_stage"
 _TIME = "engine_time"
@@ -49,9 +48,9 @@ def cost_part(systems: Sequence[System], prices: Models | None = None) -> Report
     """Of each walk and of the audits of all systems; ``prices``: instead of those that each run's
     own settings name.
     """
-    missing: Rows = []
-    times: Rows = []
-    stages: Rows = []
+    missing: TableRows = []
+    times: TableRows = []
+    stages: TableRows = []
     for job in _jobs(systems):
         timing = engine_time(job.folder)
         times.append({"run": job.run, "job": job.job, "articles": job.articles, **timing})
@@ -91,7 +90,7 @@ def _total(folder: RunFolder, table: str) -> int:
     return int(folder.manifests[-1].facts["totals"].get(table, 0)) if folder.manifests else 0
 
 
-def engine_time(folder: RunFolder) -> Row:
+def engine_time(folder: RunFolder) -> TableRow:
     """Hours and GPU-hours of the engine; null as soon as one commit does not tell its time, or one
     session its GPUs.
     """
@@ -129,7 +128,7 @@ def hours_of(moments: Sequence[Moment]) -> tuple[float | None, float | None]:
     return hours, gpu_hours if known else None
 
 
-def stage_costs(run: str, job: str, articles: int, usage: Rows, gpu_hours: float | None) -> Rows:
+def stage_costs(run: str, job: str, articles: int, usage: TableRows, gpu_hours: float | None) -> TableRows:
     """Rows of ``usage_table`` with what an article took; GPU-hours are shared out by completion
     tokens.
     """
@@ -162,7 +161,7 @@ def _rounded(value: float | None, digits: int) -> float | None:
     return None if value is None else round(value, digits)
 
 
-def _untold(job: _Job, timing: Row, rows: Rows) -> Rows:
+def _untold(job: _Job, timing: TableRow, rows: TableRows) -> TableRows:
     """What of a job is not known, why, and what would tell."""
     uri = job.folder.uri
     lacking = []
@@ -206,7 +205,7 @@ def _again(job: _Job) -> str:
     )
 
 
-def _figure(rows: Rows, jobs: Sequence[tuple[str, str]]) -> "Figure":
+def _figure(rows: TableRows, jobs: Sequence[tuple[str, str]]) -> "Figure":
     """Completion tokens an article: a cluster a stage, a bar a job."""
     stages = list(dict.fromkeys(row["stage"] for row in rows if row["stage"] != _ALL))
     bars = []

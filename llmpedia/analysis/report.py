@@ -8,7 +8,6 @@ Audits are those that lie in the runs' folders. What the data do not allow is a 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from llmpedia.analysis.audits.hops import TABLE as HOPS
 from llmpedia.analysis.audits.hops import hops_part
@@ -16,15 +15,13 @@ from llmpedia.analysis.audits.report import audit_report
 from llmpedia.analysis.common.systems import System, systems_of
 from llmpedia.analysis.cost import cost_part
 from llmpedia.analysis.funnel.tables import funnel_part
+from llmpedia.analysis.output.formats import TableRow, TableRows
 from llmpedia.analysis.output.page import ReportPart, write_report
 from llmpedia.audit.audit_folder import open_audit
 from llmpedia.audit.measures.similarity import Encoder
 from llmpedia.audit.review import Agreement
 from llmpedia.engines.models import Models
 from llmpedia.store.run_folder import RUN_FILE, RunFolder
-
-Row = dict[str, Any]
-Rows = list[Row]
 
 _ABOUT = (
     "Shares are in percent. Intervals are 95%: of proportions Wilson's, of means by bootstrap over articles. "
@@ -110,7 +107,7 @@ def write_runs_report(parts: Sequence[ReportPart], folder: Path) -> list[Path]:
     return write_report(f"LLMpedia: {names}", _ABOUT, parts, folder)
 
 
-def audits_of(runs: Sequence[RunFolder]) -> tuple[list[RunFolder], Rows]:
+def audits_of(runs: Sequence[RunFolder]) -> tuple[list[RunFolder], TableRows]:
     """Audits of the runs, in their folders, that have judged something; a row of ``missing`` for
     each that is none or not done.
 
@@ -155,7 +152,7 @@ def _is_of(audit: RunFolder, run: RunFolder) -> bool:
     )
 
 
-def _about(system: System) -> Row:
+def _about(system: System) -> TableRow:
     """What a run is: its settings, its size, and what wrote it."""
     description = system.run.description()
     identity = description["identity"]
@@ -203,6 +200,6 @@ def _of_audits(
     return hops, ReportPart(shown, others, titles, title="Audits")
 
 
-def _with_command(row: Row) -> Row:
+def _with_command(row: TableRow) -> TableRow:
     """Null where no command would make it: no run makes an effect significant."""
     return {**row, "command": row.get("command") or _COMMANDS.get(row["table"])}

@@ -6,7 +6,7 @@ an audit.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from llmpedia.analysis.common.statistics import percent_of_share
 from llmpedia.analysis.output.drawing import (
@@ -19,6 +19,7 @@ from llmpedia.analysis.output.drawing import (
     new_figure,
     shown_name,
 )
+from llmpedia.analysis.output.formats import TableRow, TableRows
 from llmpedia.analysis.output.page import ReportPart
 from llmpedia.audit.evidence import TIERS
 from llmpedia.audit.measures.verdicts import SHARES
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Row = dict[str, Any]
-Rows = list[Row]
 
 TABLE = "table_06_hops"
 _SPREAD = "hop_intervals"
@@ -40,7 +39,7 @@ _DRAWN = ("true", "false", "unverifiable")
 _PREFIX = "figure_hops"
 
 
-def hops_part(tables: Mapping[str, Rows], missing: Rows) -> ReportPart:
+def hops_part(tables: Mapping[str, TableRows], missing: TableRows) -> ReportPart:
     """``tables, missing``: as ``audit_report`` has made them."""
     spread = hop_intervals(tables["summaries"])
     figures = hop_figures(spread)
@@ -57,7 +56,7 @@ def hops_part(tables: Mapping[str, Rows], missing: Rows) -> ReportPart:
     return ReportPart(shown, missing_rows, _TITLES, figures, {TABLE: list(figures)}, "Hops")
 
 
-def hop_intervals(summaries: Rows) -> Rows:
+def hop_intervals(summaries: TableRows) -> TableRows:
     """A row an audit, sample, hop and tier: intervals of coverage are Wilson's, of shares by
     bootstrap over articles.
 
@@ -74,7 +73,7 @@ def hop_intervals(summaries: Rows) -> Rows:
     return [_interval_row(row) for row in chosen]
 
 
-def _interval_row(row: Row) -> Row:
+def _interval_row(row: TableRow) -> TableRow:
     interval = {k: row[k] for k in ("run", "audit", "sample", "hop", "tier", "articles", "found")}
     interval |= {
         f"coverage_{to}": percent_of_share(row[of]) for to, of in _bounds("coverage").items() if to != "sd"
@@ -90,7 +89,7 @@ def _bounds(name: str) -> dict[str, str]:
     return {"pct": name, "sd": f"{name}_sd", "low": f"{name}_low", "high": f"{name}_high"}
 
 
-def hop_figures(rows: Rows) -> "dict[str, Figure]":
+def hop_figures(rows: TableRows) -> "dict[str, Figure]":
     """Name -> figure: for each audit a panel of coverage and one of the shares in each tier."""
     audits = list(dict.fromkeys((row["run"], row["audit"]) for row in rows))
     files = file_names([f"{run}_{audit}" for run, audit in audits])
@@ -104,7 +103,7 @@ def hop_figures(rows: Rows) -> "dict[str, Figure]":
         }
 
 
-def _figure(rows: Rows, title: str) -> "Figure":
+def _figure(rows: TableRows, title: str) -> "Figure":
     tiers = [tier for tier in TIERS if any(row["tier"] == tier for row in rows)]
     figure, panels = new_figure(1 + 3.2 * (len(tiers) + 1), 3.4, len(tiers) + 1)
     of_tier = {tier: [row for row in rows if row["tier"] == tier] for tier in tiers}
@@ -116,7 +115,7 @@ def _figure(rows: Rows, title: str) -> "Figure":
     return figure
 
 
-def _lines(axes: "Axes", lines: Sequence[tuple[str, Rows, str]], title: str) -> None:
+def _lines(axes: "Axes", lines: Sequence[tuple[str, TableRows, str]], title: str) -> None:
     """A line each of (label, rows, share), a little apart, so that intervals do not cover each
     other.
     """
@@ -129,7 +128,7 @@ def _lines(axes: "Axes", lines: Sequence[tuple[str, Rows, str]], title: str) -> 
             [abs(drawn_value(row[f"{name}_{k}"]) - row[f"{name}_pct"]) for row in known]
             for k in ("low", "high")
         )
-        style: Row = {
+        style: TableRow = {
             "color": COLOURS[number],
             "marker": MARKERS[number],
             "linestyle": LINES[number],

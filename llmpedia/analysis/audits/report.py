@@ -12,6 +12,7 @@ from typing import Any
 
 from llmpedia.analysis.audits.tables import Findings, audit_tables
 from llmpedia.analysis.common.corpus import corpus_means, subject_keys
+from llmpedia.analysis.output.formats import TableRow, TableRows
 from llmpedia.audit.audit_folder import audit_data, audited_run, constants_of, text_pairs
 from llmpedia.audit.measures.published import median_claims, published_summaries
 from llmpedia.audit.measures.similarity import Encoder, similarities, similarity_summary
@@ -22,9 +23,6 @@ from llmpedia.engines.packaged_weights import PACKAGES, resolve_model
 from llmpedia.engines.usage import usage_table
 from llmpedia.errors import ConfigError
 from llmpedia.store.run_folder import RunFolder
-
-Row = dict[str, Any]
-Rows = list[Row]
 
 # Of the bootstrap, so that a report is the same each time.
 _SEED = 42
@@ -40,7 +38,7 @@ def audit_report(
     reviews: Mapping[str, Agreement],
     names: Mapping[str, str] | None = None,
     prices: Models | None = None,
-) -> tuple[dict[str, Rows], Rows]:
+) -> tuple[dict[str, TableRows], TableRows]:
     """(name -> rows, what is missing and why).
 
     Args:
@@ -54,7 +52,7 @@ def audit_report(
     Raises:
         InputError: tables that do not fit each other.
     """
-    tables: dict[str, Rows] = {
+    tables: dict[str, TableRows] = {
         "outcomes": [],
         "summaries": [],
         "funnel": [],
@@ -62,8 +60,8 @@ def audit_report(
         "published": [],
         "usage": [],
     }
-    similar: Rows = []
-    scores: list[tuple[Row, Rows]] = []
+    similar: TableRows = []
+    scores: list[tuple[TableRow, TableRows]] = []
     corpora = _Corpora()
     for audit in audits:
         run = audited_run(audit)
@@ -100,12 +98,12 @@ def audit_report(
 class _Corpora:
     """The runs behind the audits, each read once."""
 
-    means: Rows = field(default_factory=list)
+    means: TableRows = field(default_factory=list)
     subjects: dict[str, frozenset[str]] = field(default_factory=dict)
     by_topic: dict[str, dict[str, frozenset[str]]] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
 
-    def take(self, run: RunFolder, constants: Row) -> None:
+    def take(self, run: RunFolder, constants: TableRow) -> None:
         """Read a run; of one model's several runs subjects are joined, and means are the first
         one's.
         """
@@ -123,7 +121,7 @@ class _Corpora:
             models[model] = models.get(model, frozenset()) | keys
 
 
-def _outcomes(audit: RunFolder, constants: Row) -> Rows:
+def _outcomes(audit: RunFolder, constants: TableRow) -> TableRows:
     """How many subjects each outcome has, tier by tier, and how many verdicts were coerced or not
     adjudicated.
     """
@@ -153,7 +151,7 @@ def _outcomes(audit: RunFolder, constants: Row) -> Rows:
     return [{k: row.get(k, 0) for k in columns} for row in rows]
 
 
-def _error_types(audit: RunFolder, constants: Row) -> Rows:
+def _error_types(audit: RunFolder, constants: TableRow) -> TableRows:
     """Refuted claims by kind of error and tier."""
     rows = audit.read("verdicts", columns=["tier", "verdict", "error_type"]).to_pylist()
     counted = Counter((r["tier"], r["error_type"] or "none named") for r in rows if r["verdict"] == "refuted")
@@ -189,7 +187,7 @@ def _loaded(model: str) -> Any:
         ) from e
 
 
-def headline(tables: Mapping[str, Rows]) -> list[str]:
+def headline(tables: Mapping[str, TableRows]) -> list[str]:
     """Names of the tables that are printed after an audit: what happened, then hops, then the
     published scores.
     """
@@ -197,7 +195,7 @@ def headline(tables: Mapping[str, Rows]) -> list[str]:
     return [name for name in wanted if tables.get(name)]
 
 
-def write_report(tables: Mapping[str, Rows], missing: Rows, out: Path) -> list[Path]:
+def write_report(tables: Mapping[str, TableRows], missing: TableRows, out: Path) -> list[Path]:
     """Each table as Parquet, CSV, Markdown and LaTeX; what is missing as a table of its own."""
     from llmpedia.analysis.output.formats import write_tables
 

@@ -14,12 +14,10 @@ from itertools import combinations
 from typing import Any
 
 from llmpedia.analysis.common.statistics import jaccard_of_sets, percent_of_share
+from llmpedia.analysis.output.formats import TableRow, TableRows
 from llmpedia.audit.evidence import TIERS
 from llmpedia.audit.review import Agreement
 from llmpedia.audit.stages import LABELS, NOT_ADJUDICATED
-
-Row = dict[str, Any]
-Rows = list[Row]
 
 _SHARES = {"prec_pct": "precision", "true_pct": "true", "false_pct": "false", "unv_pct": "unverifiable"}
 _SYSTEM = ("self_grounding", "prompting", "reasoning")
@@ -43,9 +41,9 @@ class Findings:
     that table 2 is about.
     """
 
-    summaries: Rows
-    similarities: Rows = field(default_factory=list)
-    corpora: Rows = field(default_factory=list)
+    summaries: TableRows
+    similarities: TableRows = field(default_factory=list)
+    corpora: TableRows = field(default_factory=list)
     subjects: Mapping[str, AbstractSet[str]] = field(default_factory=dict)
     entities: Mapping[str, Mapping[str, AbstractSet[str]]] = field(default_factory=dict)
     reviews: Mapping[str, Agreement] = field(default_factory=dict)
@@ -58,13 +56,13 @@ class AuditTables:
     is not there, and why.
     """
 
-    tables: dict[str, Rows]
-    missing: Rows
+    tables: dict[str, TableRows]
+    missing: TableRows
 
 
 def audit_tables(findings: Findings) -> AuditTables:
     """All tables that the findings allow."""
-    missing: Rows = []
+    missing: TableRows = []
     tables = {
         "table_02_ablation": _ablation(findings, missing, "table_02_ablation", findings.operating_reasoning),
         "table_04_topics": _topics(findings, missing),
@@ -87,22 +85,22 @@ def entity_jaccard(keys: Mapping[str, AbstractSet[str]]) -> float | None:
     return statistics.fmean(known) if known else None
 
 
-def _miss(missing: Rows, table: str, what: str, reason: str) -> Rows:
+def _miss(missing: TableRows, table: str, what: str, reason: str) -> TableRows:
     missing.append({"table": table, "what": what, "reason": reason})
     return []
 
 
-def _shares(row: Row) -> Row:
+def _shares(row: TableRow) -> TableRow:
     return {shown: percent_of_share(row[name]) for shown, name in _SHARES.items()}
 
 
-def _checked(row: Row) -> Row:
+def _checked(row: TableRow) -> TableRow:
     """What every line says of its own ground."""
     names = ("articles", "extraction_failed", "fetch_failed", "claims", NOT_ADJUDICATED)
     return {"n": row["true_n"], **{name: row[name] for name in names}}
 
 
-def _random(findings: Findings, tier: str, needed: Sequence[str]) -> Rows:
+def _random(findings: Findings, tier: str, needed: Sequence[str]) -> TableRows:
     """Rows of the random samples that have all of the constants."""
     return [
         row
@@ -112,16 +110,16 @@ def _random(findings: Findings, tier: str, needed: Sequence[str]) -> Rows:
     ]
 
 
-def _general(row: Row) -> bool:
+def _general(row: TableRow) -> bool:
     """Of an audit of a general encyclopedia: tables 2, 5, 7 and 8 leave topics out."""
     return row.get("topic") is None
 
 
-def _unique(rows: Rows, key: Sequence[str], missing: Rows, table: str) -> Rows:
+def _unique(rows: TableRows, key: Sequence[str], missing: TableRows, table: str) -> TableRows:
     """Rows whose key no other row has, in the order of keys; which audit is meant by a double one
     cannot be told.
     """
-    groups: dict[tuple[Any, ...], Rows] = {}
+    groups: dict[tuple[Any, ...], TableRows] = {}
     for row in rows:
         groups.setdefault(tuple(row.get(k) for k in key), []).append(row)
     for values, same in groups.items():
@@ -131,7 +129,7 @@ def _unique(rows: Rows, key: Sequence[str], missing: Rows, table: str) -> Rows:
     return [groups[values][0] for values in sorted(groups, key=str) if len(groups[values]) == 1]
 
 
-def _ablation(findings: Findings, missing: Rows, table: str, reasoning: str | None) -> Rows:
+def _ablation(findings: Findings, missing: TableRows, table: str, reasoning: str | None) -> TableRows:
     """Tables 2 (one reasoning level) and 8 (all): a row a cell of the grid."""
     cells = [
         r
@@ -147,7 +145,7 @@ def _ablation(findings: Findings, missing: Rows, table: str, reasoning: str | No
     ]
 
 
-def _personas(findings: Findings, missing: Rows) -> Rows:
+def _personas(findings: Findings, missing: TableRows) -> TableRows:
     """Table 20: a row for each topic, model and persona."""
     table = "table_20_personas"
     rows = _random(findings, "wikipedia", _CONDITION)
@@ -166,12 +164,12 @@ def _personas(findings: Findings, missing: Rows) -> Rows:
     ]
 
 
-def _topics(findings: Findings, missing: Rows) -> Rows:
+def _topics(findings: Findings, missing: TableRows) -> TableRows:
     """Table 4: a row for each topic and model, the mean over personas; CaJ is the topic's and
     stands in all its rows.
     """
     table = "table_04_topics"
-    groups: dict[tuple[str, str], Rows] = {}
+    groups: dict[tuple[str, str], TableRows] = {}
     for row in _unique(_random(findings, "wikipedia", _CONDITION), _CONDITION, [], table):
         groups.setdefault((row["topic"], row["model"]), []).append(row)
     if not groups:
@@ -199,13 +197,13 @@ def _topics(findings: Findings, missing: Rows) -> Rows:
     ]
 
 
-def _mean(rows: Rows, name: str) -> float | None:
+def _mean(rows: TableRows, name: str) -> float | None:
     """Null where any of the rows has none: a mean over fewer personas would be another quantity."""
     values = [r[name] for r in rows]
     return None if None in values else statistics.fmean(values)
 
 
-def _models(findings: Findings, missing: Rows) -> Rows:
+def _models(findings: Findings, missing: TableRows) -> TableRows:
     """Table 5: a line a measure, a column a model. Shared: the sample of given titles; independent:
     each one's random sample.
     """
@@ -217,7 +215,7 @@ def _models(findings: Findings, missing: Rows) -> Rows:
     models = sorted({model for rows in cells.values() for model in rows})
     if len(models) < 2:
         return _miss(missing, table, "table", f"{len(models)} models have audits; a comparison needs two")
-    lines: Rows = []
+    lines: TableRows = []
     corpora = {row["model"]: row for row in findings.corpora}
     for name in ("mean_links", "mean_sections", "mean_words"):
         lines += _line("corpus", name, {m: corpora.get(m, {}).get(name) for m in models}, missing, table)
@@ -241,7 +239,9 @@ def _models(findings: Findings, missing: Rows) -> Rows:
     return lines
 
 
-def _by_model(findings: Findings, sample: str, tier: str, missing: Rows, table: str) -> dict[str, Row]:
+def _by_model(
+    findings: Findings, sample: str, tier: str, missing: TableRows, table: str
+) -> dict[str, TableRow]:
     wanted = ("sample+tier", sample, tier)
     rows = [
         r
@@ -252,14 +252,14 @@ def _by_model(findings: Findings, sample: str, tier: str, missing: Rows, table: 
     return {row["model"]: row for row in _unique(rows, ("model",), missing, table)}
 
 
-def _line(part: str, measure: str, values: Row, missing: Rows, table: str) -> Rows:
+def _line(part: str, measure: str, values: TableRow, missing: TableRows, table: str) -> TableRows:
     """A line of a table that has a column for each model; without any value, none."""
     if all(value is None for value in values.values()):
         return _miss(missing, table, f"{part}: {measure}", "no model has it")
     return [{"part": part, "measure": measure, **values}]
 
 
-def _overlap(findings: Findings, models: list[str], missing: Rows, table: str) -> Rows:
+def _overlap(findings: Findings, models: list[str], missing: TableRows, table: str) -> TableRows:
     """Subjects in any and in all corpora, the same in every model's column."""
     lost = [m for m in models if m not in findings.subjects]
     if lost:
@@ -277,7 +277,7 @@ def _overlap(findings: Findings, models: list[str], missing: Rows, table: str) -
     ]
 
 
-def _hops(findings: Findings, missing: Rows) -> Rows:
+def _hops(findings: Findings, missing: TableRows) -> TableRows:
     """Table 6: the hop sample by hop and tier, the random sample by tier, the frontier; in each,
     one audit after the other.
 
@@ -316,7 +316,7 @@ def _hops(findings: Findings, missing: Rows) -> Rows:
     ]
 
 
-def _trap(findings: Findings, missing: Rows) -> Rows:
+def _trap(findings: Findings, missing: TableRows) -> TableRows:
     """Table 7: a line a measure, a column a system, over the sample of given titles."""
     table = "table_07_trap"
     by_tier = {tier: _by_model(findings, "titles", tier, missing, table) for tier in TIERS}
@@ -324,7 +324,7 @@ def _trap(findings: Findings, missing: Rows) -> Rows:
     if not systems:
         return _miss(missing, table, "table", "no audit has a sample of given titles")
     alike = {row["model"]: row for row in findings.similarities}
-    lines: Rows = []
+    lines: TableRows = []
     for tier, rows in by_tier.items():
         for shown, name in _SHARES.items():
             lines += _line(
@@ -361,7 +361,7 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 3)
 
 
-def _agreement(findings: Findings, missing: Rows) -> Rows:
+def _agreement(findings: Findings, missing: TableRows) -> TableRows:
     """Table 11, and the drift of class totals of appendix E: a row a class, columns a tier."""
     for tier in (t for t in TIERS if t not in findings.reviews):
         _miss(missing, "table_11_agreement", tier, "no filled review sheet of this tier")
@@ -379,7 +379,7 @@ def _agreement(findings: Findings, missing: Rows) -> Rows:
     return lines
 
 
-def _reviewed(tier: str, row: Row) -> Row:
+def _reviewed(tier: str, row: TableRow) -> TableRow:
     shares = {
         f"{tier}_{to}": percent_of_share(row[of])
         for to, of in (("pct", "agreement"), ("low_pct", "low"), ("high_pct", "high"))

@@ -8,16 +8,13 @@ audit of them.
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any
 
+from llmpedia.analysis.output.formats import TableRows
 from llmpedia.audit.audit_folder import audit_data, constants_of, text_pairs
 from llmpedia.audit.measures.similarity import Encoder, similarities, similarity_summary
 from llmpedia.audit.measures.verdicts import article_scores, summaries
 from llmpedia.entities.keys import canonical_key
 from llmpedia.store.run_folder import RunFolder
-
-Row = dict[str, Any]
-Rows = list[Row]
 
 # Of every draw and bootstrap, so that a report is the same each time.
 SEED = 42
@@ -69,7 +66,7 @@ def _run_of(audit: RunFolder) -> str:
     return above or str(audit.description()["audited"]["run"]).rstrip("/")
 
 
-def audits_of(systems: Sequence[System], sample: str, table: str, missing: Rows) -> dict[str, RunFolder]:
+def audits_of(systems: Sequence[System], sample: str, table: str, missing: TableRows) -> dict[str, RunFolder]:
     """System -> its audit that has the sample; a system with several such audits has none, which is
     told in ``missing``.
     """
@@ -105,7 +102,7 @@ def sampled_keys(audit: RunFolder, sample: str) -> frozenset[str]:
     return frozenset(canonical_key(row["name"]) for row in rows if sample in row["strata"])
 
 
-def summary_of(name: str, audit: RunFolder, sample: str, keys: AbstractSet[str] | None) -> Rows:
+def summary_of(name: str, audit: RunFolder, sample: str, keys: AbstractSet[str] | None) -> TableRows:
     """A summary a tier (``audit.metrics``) over a sample, or those of its subjects that are among
     ``keys``.
 
@@ -122,7 +119,7 @@ def summary_of(name: str, audit: RunFolder, sample: str, keys: AbstractSet[str] 
 
 def likeness(
     audits: Mapping[str, RunFolder], sample: str, keys: AbstractSet[str] | None, encode: Encoder | None
-) -> tuple[Rows, dict[str, Rows]]:
+) -> tuple[TableRows, dict[str, TableRows]]:
     """A summary a system of how like its articles are to Wikipedia's, and the rows of the single
     articles.
 

@@ -24,8 +24,6 @@ from llmpedia.analysis.common.statistics import jaccard, percent_of_share
 from llmpedia.analysis.common.systems import (
     SAMPLES,
     SEED,
-    Row,
-    Rows,
     System,
     audits_of,
     likeness,
@@ -34,6 +32,7 @@ from llmpedia.analysis.common.systems import (
     systems_of,
 )
 from llmpedia.analysis.comparison.cross_model_figures import cross_model_figures
+from llmpedia.analysis.output.formats import TableRow, TableRows
 from llmpedia.analysis.output.page import ReportPart
 from llmpedia.audit.measures.similarity import Encoder
 from llmpedia.audit.measures.verdicts import SHARES, macro
@@ -87,7 +86,7 @@ def cross_model_part(
             {}, [{"table": t, "what": "table", "reason": reason, "command": command} for t in _TITLES]
         )
     systems = systems_of(runs, audits)
-    missing = Rows()
+    missing: TableRows = []
     subjects = {system.name: written_subjects(system.run) for system in systems}
     overlap = Overlap.of({name: rows["key"] for name, rows in subjects.items()})
     sample = drawn(overlap.in_all, SHARED)
@@ -95,8 +94,8 @@ def cross_model_part(
         TABLE: _corpora(systems, overlap),
         "subject_overlap": overlap.rows(),
         "entity_overlap": _entity_overlap(systems, subjects, sample, missing),
-        "shared_independent": Rows(),
-        "wikipedia_similarity": Rows(),
+        "shared_independent": [],
+        "wikipedia_similarity": [],
         "shared_subjects": _titles_of(systems[0], subjects[systems[0].name], sample),
     }
     _audited(systems, encode, tables, missing)
@@ -149,7 +148,7 @@ class Overlap:
         wanted = sum(1 << m for m in members)
         return int(sum(n for mask, n in enumerate(self.counts) if mask & wanted))
 
-    def rows(self) -> Rows:
+    def rows(self) -> TableRows:
         """A row a run, a pair, a triple, and all of them: ``subjects`` that they share, of those
         that any of them has.
         """
@@ -157,7 +156,7 @@ class Overlap:
         sizes = [*range(1, min(everyone, 3) + 1), *([everyone] if everyone > 3 else [])]
         return [self._row(members) for size in sizes for members in combinations(range(everyone), size)]
 
-    def _row(self, members: tuple[int, ...]) -> Row:
+    def _row(self, members: tuple[int, ...]) -> TableRow:
         shared = self.shared(members)
         union = self.union(members)
         return {
@@ -178,7 +177,7 @@ def drawn(keys: pa.Array, most: int) -> list[str]:
     ]
 
 
-def _corpora(systems: Sequence[System], overlap: Overlap) -> Rows:
+def _corpora(systems: Sequence[System], overlap: Overlap) -> TableRows:
     """Table 5's upper part: a line a measure, a column a run; what belongs to all of them stands in
     every column.
     """
@@ -200,7 +199,7 @@ def _corpora(systems: Sequence[System], overlap: Overlap) -> Rows:
     ]
 
 
-def _titles_of(system: System, subjects: pa.Table, sample: list[str]) -> Rows:
+def _titles_of(system: System, subjects: pa.Table, sample: list[str]) -> TableRows:
     """The sample by the names that a run gives its subjects."""
     ids = _ids(subjects, sample)
     articles = system.run.read("articles", columns=["subject_id", "name"])
@@ -217,8 +216,8 @@ def _ids(subjects: pa.Table, keys: list[str]) -> pa.Array:
 
 
 def _entity_overlap(
-    systems: Sequence[System], subjects: Mapping[str, pa.Table], sample: list[str], missing: Rows
-) -> Rows:
+    systems: Sequence[System], subjects: Mapping[str, pa.Table], sample: list[str], missing: TableRows
+) -> TableRows:
     """A row a pair of runs."""
     table = "entity_overlap"
     if not sample:
@@ -244,7 +243,7 @@ def _entity_overlap(
     return [{"run": a, "other": b, **_pair(linked[a], linked[b])} for a, b in combinations(linked, 2)]
 
 
-def _pair(ours: list[frozenset[str]], theirs: list[frozenset[str]]) -> Row:
+def _pair(ours: list[frozenset[str]], theirs: list[frozenset[str]]) -> TableRow:
     """Subjects of which neither article has a link say nothing, and are left out of the mean."""
     values = [jaccard(len(a & b), len(a | b)) for a, b in zip(ours, theirs, strict=True)]
     return {
@@ -287,12 +286,12 @@ def _texts(run: RunFolder, ids: pa.Array) -> list[tuple[int, str]]:
 
 
 def _audited(
-    systems: Sequence[System], encode: Encoder | None, tables: dict[str, Rows], missing: Rows
+    systems: Sequence[System], encode: Encoder | None, tables: dict[str, TableRows], missing: TableRows
 ) -> None:
     """What needs audits: the lower part of table 5, factuality and similarity on shared and on
     independent subjects.
     """
-    summaries: Rows = []
+    summaries: TableRows = []
     for part, sample in _SAMPLES.items():
         chosen = audits_of(systems, sample, TABLE, missing)
         if len(chosen) < 2:
@@ -328,7 +327,7 @@ def _common(audits: Mapping[str, RunFolder], sample: str) -> frozenset[str]:
     return frozenset.intersection(*(sampled_keys(audit, sample) for audit in audits.values()))
 
 
-def _factuality(row: Row) -> Row:
+def _factuality(row: TableRow) -> TableRow:
     part = next(name for name, sample in _SAMPLES.items() if sample == row["sample"])
     spread = {f"{name}_{k}": row[f"{name}_{k}"] for name in SHARES for k in ("sd", "n", "low", "high")}
     return {
@@ -345,7 +344,7 @@ def _factuality(row: Row) -> Row:
     }
 
 
-def _no_audits(systems: Sequence[System], chosen: Mapping[str, RunFolder], part: str) -> Rows:
+def _no_audits(systems: Sequence[System], chosen: Mapping[str, RunFolder], part: str) -> TableRows:
     """One row a run that lacks the sample."""
     reason = (
         f"none of its audits has {SAMPLES[_SAMPLES[part]]}, and a comparison needs two runs that have one"

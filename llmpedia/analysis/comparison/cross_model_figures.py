@@ -8,13 +8,12 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from llmpedia.analysis.output.drawing import COLOURS, drawn_value, look, new_figure, shown_name
+from llmpedia.analysis.output.formats import TableRow, TableRows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Row = dict[str, Any]
-Rows = list[Row]
 
 HATCHES = ("", "//", "..", "xx", "--", "\\\\", "++", "oo")
 # Light enough for what is printed on them, and told apart by hatching besides.
@@ -36,9 +35,9 @@ LIKENESS = {
 }
 
 
-def cross_model_figures(tables: Mapping[str, Rows]) -> dict[str, "Figure"]:
+def cross_model_figures(tables: Mapping[str, TableRows]) -> dict[str, "Figure"]:
     """Name -> figure, of the tables that have rows."""
-    makers: dict[str, tuple[str, Callable[[Rows], Figure | None]]] = {
+    makers: dict[str, tuple[str, Callable[[TableRows], Figure | None]]] = {
         "figure_32_subjects": ("subject_overlap", _subjects),
         "figure_33_jaccard": ("subject_overlap", _jaccards),
         "figure_34_entities": ("entity_overlap", _entities),
@@ -50,7 +49,7 @@ def cross_model_figures(tables: Mapping[str, Rows]) -> dict[str, "Figure"]:
     return {name: figure for name, figure in figures.items() if figure is not None}
 
 
-def _subjects(rows: Rows) -> "Figure":
+def _subjects(rows: TableRows) -> "Figure":
     """Each run's subjects, and what of them all runs have."""
     singles = [row for row in rows if row["of"] == 1]
     whole = max(rows, key=lambda row: row["of"])
@@ -68,7 +67,7 @@ def _subjects(rows: Rows) -> "Figure":
     return figure
 
 
-def _jaccards(rows: Rows) -> "Figure":
+def _jaccards(rows: TableRows) -> "Figure":
     names = [row["runs"][0] for row in rows if row["of"] == 1]
     pairs: dict[tuple[str, ...], float | None] = {
         tuple(row["runs"]): row["jaccard"] for row in rows if row["of"] == 2
@@ -76,7 +75,7 @@ def _jaccards(rows: Rows) -> "Figure":
     return _matrix(names, pairs, "Jaccard of subjects, pair by pair")
 
 
-def _entities(rows: Rows) -> "Figure":
+def _entities(rows: TableRows) -> "Figure":
     names = list(dict.fromkeys(name for row in rows for name in (row["run"], row["other"])))
     subjects = rows[0]["subjects"]
     pairs: dict[tuple[str, ...], float | None] = {(row["run"], row["other"]): row["jaccard"] for row in rows}
@@ -113,7 +112,7 @@ def _matrix(names: Sequence[str], pairs: Mapping[tuple[str, ...], float | None],
     return figure
 
 
-def _factuality(rows: Rows) -> "Figure | None":
+def _factuality(rows: TableRows) -> "Figure | None":
     """A panel for shared and for independent subjects, by Wikipedia."""
     rows = [row for row in rows if row["tier"] == "wikipedia"]
     panels = list(dict.fromkeys(row["subjects_are"] for row in rows))
@@ -135,7 +134,7 @@ def _factuality(rows: Rows) -> "Figure | None":
     return figure
 
 
-def _similarity(rows: Rows) -> "Figure":
+def _similarity(rows: TableRows) -> "Figure":
     panels = list(dict.fromkeys(row["subjects_are"] for row in rows))
     figure, axes = new_figure(1 + 5 * len(panels), 4, len(panels))
     for one, part in zip(axes, panels, strict=True):
@@ -146,7 +145,7 @@ def _similarity(rows: Rows) -> "Figure":
     return figure
 
 
-def draw_likeness(axes: "Axes", rows: Mapping[str, Row]) -> None:
+def draw_likeness(axes: "Axes", rows: Mapping[str, TableRow]) -> None:
     """Bars of a summary of similarities; measures that nobody has are left out."""
     shown = {
         name: words

@@ -16,8 +16,6 @@ from llmpedia.analysis.audits.tables import Findings, audit_tables
 from llmpedia.analysis.common.corpus import written_subjects
 from llmpedia.analysis.common.systems import (
     SAMPLES,
-    Row,
-    Rows,
     System,
     audits_of,
     likeness,
@@ -26,6 +24,7 @@ from llmpedia.analysis.common.systems import (
     systems_of,
 )
 from llmpedia.analysis.comparison.trap_figures import trap_figures
+from llmpedia.analysis.output.formats import TableRow, TableRows
 from llmpedia.analysis.output.page import ReportPart
 from llmpedia.audit.evidence import TIERS
 from llmpedia.audit.measures.similarity import Encoder
@@ -62,7 +61,7 @@ def trap_part(
     """Tables 7 and 10 of the systems among the runs; ``encode``: for the semantic cosine, None
     leaves it empty.
     """
-    missing: Rows = []
+    missing: TableRows = []
     systems = systems_of(runs, audits)
     chosen = audits_of(systems, SAMPLE, TABLE, missing)
     missing += _unaudited(systems, chosen)
@@ -93,7 +92,7 @@ def trap_part(
     return ReportPart(tables, missing, _TITLES, trap_figures(list(chosen), summaries, alike), _FIGURES_OF)
 
 
-def _row(table: str, what: str, reason: str, command: str) -> Row:
+def _row(table: str, what: str, reason: str, command: str) -> TableRow:
     return {"table": table, "what": what, "reason": reason, "command": command}
 
 
@@ -108,7 +107,7 @@ def _command_of(what: str) -> str:
     return "llmpedia report RUN... --encoder MODEL" if "semantic" in what else _audit("RUN")
 
 
-def _unaudited(systems: Sequence[System], chosen: Mapping[str, RunFolder]) -> Rows:
+def _unaudited(systems: Sequence[System], chosen: Mapping[str, RunFolder]) -> TableRows:
     """Runs that could be systems and lack an audit: those of a list of titles, and imported ones."""
     reason = f"none of its audits has {SAMPLES[SAMPLE]}"
     return [
@@ -123,7 +122,7 @@ def _of_titles(run: RunFolder) -> bool:
     return run.kind == RunKind.IMPORTED or description["identity"].get("run", {}).get("mode") == "titles"
 
 
-def _too_few(systems: Sequence[System], chosen: Mapping[str, RunFolder]) -> Rows:
+def _too_few(systems: Sequence[System], chosen: Mapping[str, RunFolder]) -> TableRows:
     """What is still to be done, step by step."""
     reason = (
         f"{'one system has' if chosen else 'no system has'} an audit of given titles; a comparison needs two"
@@ -139,7 +138,9 @@ def _too_few(systems: Sequence[System], chosen: Mapping[str, RunFolder]) -> Rows
     return [_row(table, what, reason, command) for table in (TABLE, FULL) for what, command in steps]
 
 
-def _titles(system: System, audit: RunFolder, sampled: AbstractSet[str], common: AbstractSet[str]) -> Row:
+def _titles(
+    system: System, audit: RunFolder, sampled: AbstractSet[str], common: AbstractSet[str]
+) -> TableRow:
     """How many of an audit's list of titles a system has, and how many of them the others lack."""
     listed = frozenset(audit.description()["seeds"])
     written = frozenset(written_subjects(system.run)["key"].to_pylist())
@@ -154,11 +155,13 @@ def _titles(system: System, audit: RunFolder, sampled: AbstractSet[str], common:
     }
 
 
-def _full(systems: list[str], summaries: Rows, alike: Rows, single: Mapping[str, Rows]) -> Rows:
+def _full(
+    systems: list[str], summaries: TableRows, alike: TableRows, single: Mapping[str, TableRows]
+) -> TableRows:
     """Table 10: a line a measure; of each system mean, standard deviation and the articles they are
     of.
     """
-    lines: Rows = []
+    lines: TableRows = []
     for tier in TIERS:
         rows = {row["model"]: row for row in summaries if row["tier"] == tier}
         if rows:
@@ -185,9 +188,15 @@ def _full(systems: list[str], summaries: Rows, alike: Rows, single: Mapping[str,
 
 
 def _spread(
-    part: str, label: str, name: str, rows: Mapping[str, Row], systems: list[str], times: int, digits: int
-) -> Row:
-    line: Row = {"part": part, "measure": label}
+    part: str,
+    label: str,
+    name: str,
+    rows: Mapping[str, TableRow],
+    systems: list[str],
+    times: int,
+    digits: int,
+) -> TableRow:
+    line: TableRow = {"part": part, "measure": label}
     for system in systems:
         row = rows.get(system, {})
         mean = row.get(name)
@@ -198,8 +207,8 @@ def _spread(
     return line
 
 
-def _counted(part: str, label: str, values: Mapping[str, int | None]) -> Row:
-    line: Row = {"part": part, "measure": label}
+def _counted(part: str, label: str, values: Mapping[str, int | None]) -> TableRow:
+    line: TableRow = {"part": part, "measure": label}
     for system, value in values.items():
         line |= {system: None if value is None else float(value), f"{system} sd": None, f"{system} n": None}
     return line

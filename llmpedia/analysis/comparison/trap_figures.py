@@ -3,20 +3,19 @@ Wikipedia it reads.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from llmpedia.analysis.comparison.cross_model_figures import bars_by_name, draw_likeness, legend
 from llmpedia.analysis.output.drawing import look, new_figure
+from llmpedia.analysis.output.formats import TableRows
 from llmpedia.audit.evidence import TIERS
 from llmpedia.audit.measures.verdicts import SHARES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Rows = list[dict[str, Any]]
 
-
-def trap_figures(systems: Sequence[str], summaries: Rows, alike: Rows) -> dict[str, "Figure"]:
+def trap_figures(systems: Sequence[str], summaries: TableRows, alike: TableRows) -> dict[str, "Figure"]:
     """Name -> figure, from the summaries of audits and of similarities."""
     with look():
         figures = {"figure_trap_factuality": _factuality(systems, summaries)}
@@ -25,7 +24,7 @@ def trap_figures(systems: Sequence[str], summaries: Rows, alike: Rows) -> dict[s
     return figures
 
 
-def _factuality(systems: Sequence[str], summaries: Rows) -> "Figure":
+def _factuality(systems: Sequence[str], summaries: TableRows) -> "Figure":
     tiers = [tier for tier in TIERS if any(row["tier"] == tier for row in summaries)]
     figure, axes = new_figure(1 + 4.5 * len(tiers), 4, len(tiers))
     for one, tier in zip(axes, tiers, strict=True):
@@ -39,7 +38,7 @@ def _factuality(systems: Sequence[str], summaries: Rows) -> "Figure":
     return figure
 
 
-def _similarity(systems: Sequence[str], alike: Rows) -> "Figure":
+def _similarity(systems: Sequence[str], alike: TableRows) -> "Figure":
     rows = {row["model"]: row for row in alike}
     figure, (axes,) = new_figure(6.5, 4)
     draw_likeness(axes, {s: rows[s] for s in systems if s in rows})

@@ -25,14 +25,12 @@ from llmpedia.analysis.output.drawing import (
     new_figure,
     shown_name,
 )
-from llmpedia.analysis.output.formats import shown
+from llmpedia.analysis.output.formats import TableRow, TableRows, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Row = dict[str, Any]
-Rows = list[Row]
 
 # Table -> what the names of its figures begin with.
 FIGURES_OF = {
@@ -76,7 +74,7 @@ _FATES = {
 }
 
 
-def funnel_figures(tables: Mapping[str, Rows]) -> "dict[str, Figure]":
+def funnel_figures(tables: Mapping[str, TableRows]) -> "dict[str, Figure]":
     """Name -> figure; of more than eight runs, the first eight."""
     runs = [row["run"] for row in tables["table_03_funnel"]][:MOST_RUNS]
     with look():
@@ -89,7 +87,7 @@ def funnel_figures(tables: Mapping[str, Rows]) -> "dict[str, Figure]":
     return {name: figure for name, figure in figures.items() if figure is not None}
 
 
-def _of_all(tables: Mapping[str, Rows], runs: list[str]) -> "dict[str, Figure | None]":
+def _of_all(tables: Mapping[str, TableRows], runs: list[str]) -> "dict[str, Figure | None]":
     by_hop = tables["survival_by_hop"]
     coverage = tables["table_17_coverage_by_hop"]
     return {
@@ -111,7 +109,7 @@ def _of_all(tables: Mapping[str, Rows], runs: list[str]) -> "dict[str, Figure | 
     }
 
 
-def _of_one(tables: Mapping[str, Rows], run: str) -> "dict[str, Figure | None]":
+def _of_one(tables: Mapping[str, TableRows], run: str) -> "dict[str, Figure | None]":
     (counts,) = tables["table_03_funnel"]
     reasons = {
         stage: [row for row in tables["reject_reasons"] if row["stage"] == stage]
@@ -130,7 +128,7 @@ def _of_one(tables: Mapping[str, Rows], run: str) -> "dict[str, Figure | None]":
     }
 
 
-def _lines(rows: Rows, runs: Sequence[str], columns: tuple[str, str], label: str) -> "Figure | None":
+def _lines(rows: TableRows, runs: Sequence[str], columns: tuple[str, str], label: str) -> "Figure | None":
     """A line a run over hops; counts, which differ by orders of magnitude, on a log scale."""
     if not rows:
         return None
@@ -170,7 +168,7 @@ def _hops(axes: "Axes", label: str) -> None:
     axes.set_xlabel(label)
 
 
-def _funnel(row: Row, run: str) -> "Figure":
+def _funnel(row: TableRow, run: str) -> "Figure":
     """Every stage with its candidates, and what of the stage before is left."""
     figure, (axes,) = new_figure(6.5, 2.8)
     counts = [row[c] for c in _STEPS]
@@ -191,7 +189,7 @@ def _funnel(row: Row, run: str) -> "Figure":
     return figure
 
 
-def _reasons(rows: Rows, title: str) -> "Figure | None":
+def _reasons(rows: TableRows, title: str) -> "Figure | None":
     if not rows:
         return None
     figure, (axes,) = new_figure(6.5, 1.0 + 0.35 * len(rows))
@@ -211,7 +209,7 @@ def _reasons(rows: Rows, title: str) -> "Figure | None":
     return figure
 
 
-def _bands(rows: Rows, run: str) -> "Figure | None":
+def _bands(rows: TableRows, run: str) -> "Figure | None":
     """A panel a stage: bands of several stages in one panel could not be told apart."""
     if not rows:
         return None
@@ -236,7 +234,7 @@ def _within(share: float) -> float:
     return share if math.isnan(share) else min(100.0, max(0.0, share))
 
 
-def _fates(rows: Rows, run: str) -> "Figure | None":
+def _fates(rows: TableRows, run: str) -> "Figure | None":
     if not rows:
         return None
     figure, (axes,) = new_figure(6.5, 3.6)
@@ -265,7 +263,7 @@ def _fates(rows: Rows, run: str) -> "Figure | None":
     return figure
 
 
-def _coverage(rows: Rows, run: str) -> "Figure | None":
+def _coverage(rows: TableRows, run: str) -> "Figure | None":
     if not rows:
         return None
     figure, (axes,) = new_figure(6.5, 3.2)
@@ -290,7 +288,7 @@ def _coverage(rows: Rows, run: str) -> "Figure | None":
     return figure
 
 
-def _absorbers(rows: Rows, run: str) -> "Figure | None":
+def _absorbers(rows: TableRows, run: str) -> "Figure | None":
     from matplotlib.ticker import MaxNLocator
 
     if not rows:

@@ -6,7 +6,7 @@ the parent's plus 1; ``parent_hop`` is the parent's.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from llmpedia.analysis.common.statistics import percent
 from llmpedia.analysis.common.systems import System, run_names
@@ -20,6 +20,7 @@ from llmpedia.analysis.funnel.counts import (
     count,
     spread_by_hop,
 )
+from llmpedia.analysis.output.formats import TableRow, TableRows
 from llmpedia.store.kinds import RunKind
 from llmpedia.store.run_folder import RunFolder
 from llmpedia.tables import CAP_FATES, Fate
@@ -27,8 +28,6 @@ from llmpedia.tables import CAP_FATES, Fate
 if TYPE_CHECKING:
     from llmpedia.analysis.output.page import ReportPart
 
-Row = dict[str, Any]
-Rows = list[Row]
 
 _REASONS = {
     Fate.NER_REJECTED: ("ner", "not_named_entity"),
@@ -56,7 +55,7 @@ _TITLES = {
 _WALK = "llmpedia materialize CONFIG --run RUN"
 
 
-def funnel_tables(runs: Sequence[RunFolder]) -> dict[str, Rows]:
+def funnel_tables(runs: Sequence[RunFolder]) -> dict[str, TableRows]:
     """Name -> rows, a row a run (or a run and hop)."""
     return _tables(
         [count(run, name) for run, name in zip(runs, run_names([run.uri for run in runs]), strict=True)]
@@ -93,7 +92,7 @@ def is_walk(run: RunFolder) -> bool:
     return run.kind == RunKind.WALK
 
 
-def _tables(counted: Sequence[FunnelCounts]) -> dict[str, Rows]:
+def _tables(counted: Sequence[FunnelCounts]) -> dict[str, TableRows]:
     return {
         "table_03_funnel": [funnel_row(c.name, c.funnel()) for c in counted],
         "table_15_survival": [survival_row(c.name, c.funnel()) for c in counted],
@@ -111,7 +110,7 @@ def _tables(counted: Sequence[FunnelCounts]) -> dict[str, Rows]:
     }
 
 
-def funnel_row(name: str, f: Funnel) -> Row:
+def funnel_row(name: str, f: Funnel) -> TableRow:
     """A row of table 3."""
     return {
         "run": name,
@@ -126,7 +125,7 @@ def funnel_row(name: str, f: Funnel) -> Row:
     }
 
 
-def survival_row(name: str, f: Funnel) -> Row:
+def survival_row(name: str, f: Funnel) -> TableRow:
     """A row of table 15: each survival is of what enters the stage."""
     return {
         **funnel_row(name, f),
@@ -139,16 +138,16 @@ def survival_row(name: str, f: Funnel) -> Row:
     }
 
 
-def _survival_by_hop(c: FunnelCounts) -> Rows:
+def _survival_by_hop(c: FunnelCounts) -> TableRows:
     """Candidates of all visited subjects of a hop; survivals are of its expanded ones alone, which
     ``subjects`` counts.
     """
     spreads = {name: spread_by_hop(c, name) for name in SURVIVALS}
     hops, left = c.visited
-    rows: Rows = []
+    rows: TableRows = []
     for hop in sorted({int(h) for h in hops}):
         sums = dict(zip(STAGES, map(int, left[hops == hop].sum(axis=0)), strict=True))
-        row: Row = {"run": c.name, "parent_hop": hop, "subjects": int(c.expanded[hop]), **sums}
+        row: TableRow = {"run": c.name, "parent_hop": hop, "subjects": int(c.expanded[hop]), **sums}
         for name, by_hop in spreads.items():
             counts = by_hop[hop]
             shown = {"pct": counts.mean, "sd": counts.sd}
@@ -159,7 +158,7 @@ def _survival_by_hop(c: FunnelCounts) -> Rows:
     return rows
 
 
-def _reject_reasons(c: FunnelCounts) -> Rows:
+def _reject_reasons(c: FunnelCounts) -> TableRows:
     """A row a reason, of all rejections of its stage; none for a stage that rejected nothing."""
     rejected = {fate: c.of(fate) for fate in _REASONS}
     of_stage = {
@@ -174,7 +173,7 @@ def _reject_reasons(c: FunnelCounts) -> Rows:
     ]
 
 
-def coverage_row(name: str, entities: int, expanded: int) -> Row:
+def coverage_row(name: str, entities: int, expanded: int) -> TableRow:
     """A row of tables 16 and 17: what was filtered in and not expanded is terminal."""
     left = {
         "expanded": expanded,
@@ -184,7 +183,7 @@ def coverage_row(name: str, entities: int, expanded: int) -> Row:
     return {"run": name, "entities": entities, **left}
 
 
-def _coverage(c: FunnelCounts) -> Row:
+def _coverage(c: FunnelCounts) -> TableRow:
     row = coverage_row(c.name, int(c.entities.sum()), int(c.expanded.sum()))
     return {
         "run": c.name,
@@ -197,7 +196,7 @@ def _coverage(c: FunnelCounts) -> Row:
     }
 
 
-def _coverage_by_hop(c: FunnelCounts) -> Rows:
+def _coverage_by_hop(c: FunnelCounts) -> TableRows:
     rows = []
     for hop in (h for h, n in enumerate(c.entities) if n):
         row = coverage_row(c.name, int(c.entities[hop]), int(c.expanded[hop]))
@@ -206,23 +205,23 @@ def _coverage_by_hop(c: FunnelCounts) -> Rows:
     return rows
 
 
-def absorption_row(name: str, entities: int, aliases: int) -> Row:
+def absorption_row(name: str, entities: int, aliases: int) -> TableRow:
     """A row of table 18; ``entities``: those that have an alias."""
     mean = round(aliases / entities, 2) if entities else None
     return {"run": name, "entities_with_aliases": entities, "aliases": aliases, "aliases_per_entity": mean}
 
 
-def _top_absorbing(c: FunnelCounts) -> Rows:
+def _top_absorbing(c: FunnelCounts) -> TableRows:
     return [{"run": c.name, "entity_id": n, "name": name, "aliases": k} for n, name, k in c.top]
 
 
-def queue_row(name: str, accepted: int, inserted: int) -> Row:
+def queue_row(name: str, accepted: int, inserted: int) -> TableRow:
     """What table 19 is about: candidates that similarity accepted and the queue did not take."""
     loss = percent(accepted - inserted, accepted)
     return {"run": name, "similarity_accepted": accepted, "inserted": inserted, "loss_pct": loss}
 
 
-def _queue_insert(c: FunnelCounts) -> Row:
+def _queue_insert(c: FunnelCounts) -> TableRow:
     """Only a cap comes between acceptance and queue here.
 
     The paper's loss is a race of workers for one key. Here such candidates meet before similarity
@@ -237,7 +236,7 @@ def _queue_insert(c: FunnelCounts) -> Row:
     return {**row, "subject_cap": f.after_similarity - f.queued, "loss_pct": loss, **raced}
 
 
-def _fates_by_hop(c: FunnelCounts) -> Rows:
+def _fates_by_hop(c: FunnelCounts) -> TableRows:
     by_fate = c.cells.sum(axis=2)
     return [
         {"run": c.name, "hop": hop, **{str(f): int(n) for f, n in zip(FATES, by_fate[hop], strict=True)}}
@@ -246,12 +245,12 @@ def _fates_by_hop(c: FunnelCounts) -> Rows:
     ]
 
 
-def _fate_shares_by_hop(c: FunnelCounts) -> Rows:
+def _fate_shares_by_hop(c: FunnelCounts) -> TableRows:
     """Each hop adds up to 100; ``before_pct``: loops and low scores, no candidates in the paper's
     sense.
     """
     place = FATES.index
-    rows: Rows = []
+    rows: TableRows = []
     for hop, cells in enumerate(c.cells):
         whole = int(cells.sum())
         early = cells[:, 0]

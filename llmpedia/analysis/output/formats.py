@@ -16,7 +16,10 @@ from typing import Any
 
 from llmpedia.errors import InputError
 
-Rows = list[dict[str, Any]]
+TableRow = dict[str, Any]
+"""A row of a report's table: column -> value; which columns there are is computed, since some bear
+the name of a run or a model."""
+TableRows = list[TableRow]
 
 FORMS = ("parquet", "csv", "md", "tex")
 _DECIMALS = 4
@@ -32,14 +35,14 @@ _LATEX = {
 }
 
 
-def write_tables(tables: Mapping[str, Rows], out: Path) -> list[Path]:
+def write_tables(tables: Mapping[str, TableRows], out: Path) -> list[Path]:
     """Each table under its name in a folder, in all forms; the files written. Tables without rows
     make none.
     """
     return [path for name, rows in tables.items() for path in write_table(rows, out / name)]
 
 
-def write_table(rows: Rows, stem: Path) -> list[Path]:
+def write_table(rows: TableRows, stem: Path) -> list[Path]:
     """One table as ``stem.parquet``, ``.csv``, ``.md`` and ``.tex``; the files written: none where
     there are no rows.
 
@@ -60,19 +63,19 @@ def write_table(rows: Rows, stem: Path) -> list[Path]:
     return paths
 
 
-def columns_of(rows: Rows) -> list[str]:
+def columns_of(rows: TableRows) -> list[str]:
     """Columns of all rows, in the order in which they first occur."""
     return list(dict.fromkeys(column for row in rows for column in row))
 
 
-def as_markdown(rows: Rows) -> str:
+def as_markdown(rows: TableRows) -> str:
     """As a Markdown table; what could end a cell or begin markup is escaped."""
     lines = [[_markdown(v) for v in line] for line in _lines(rows)]
     lines.insert(1, [":---" if is_text else "---:" for is_text in _text_columns(rows)])
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def as_latex(rows: Rows) -> str:
+def as_latex(rows: TableRows) -> str:
     """As a LaTeX tabular with the rules of the package booktabs; numbers to the right."""
     header, *body = ([_latex(v) for v in line] for line in _lines(rows))
     columns = "".join("l" if is_text else "r" for is_text in _text_columns(rows))
@@ -91,7 +94,7 @@ def as_latex(rows: Rows) -> str:
     )
 
 
-def as_text(name: str, rows: Rows) -> str:
+def as_text(name: str, rows: TableRows) -> str:
     """As aligned text under its name; a single row stands upright."""
     if not rows:
         return f"{name}\n  (no rows)\n"
@@ -123,12 +126,12 @@ def shown(value: Any, column: str) -> str:
     return " ".join(str(value).split())
 
 
-def _lines(rows: Rows) -> list[list[str]]:
+def _lines(rows: TableRows) -> list[list[str]]:
     columns = columns_of(rows)
     return [columns, *([shown(row.get(c), c) for c in columns] for row in rows)]
 
 
-def _text_columns(rows: Rows) -> list[bool]:
+def _text_columns(rows: TableRows) -> list[bool]:
     """For each column, whether it holds anything but numbers."""
     columns = columns_of(rows)
     return [
@@ -145,7 +148,7 @@ def _latex(text: str) -> str:
     return "".join(_LATEX.get(c, c) for c in text)
 
 
-def _check(rows: Rows, name: str) -> None:
+def _check(rows: TableRows, name: str) -> None:
     for number, row in enumerate(rows, 1):
         for column, value in row.items():
             if isinstance(value, float) and not math.isfinite(value):
@@ -155,7 +158,7 @@ def _check(rows: Rows, name: str) -> None:
                 )
 
 
-def _write_parquet(rows: Rows, path: Path, name: str) -> None:
+def _write_parquet(rows: TableRows, path: Path, name: str) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -170,7 +173,7 @@ def _write_parquet(rows: Rows, path: Path, name: str) -> None:
     pq.write_table(pa.table(arrays), path)
 
 
-def _write_csv(rows: Rows, path: Path) -> None:
+def _write_csv(rows: TableRows, path: Path) -> None:
     """Lists as JSON, since a cell holds one value; Python's own form of a number, which loses
     nothing.
     """

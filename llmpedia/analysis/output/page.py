@@ -8,19 +8,17 @@ reader has it.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from llmpedia.analysis.output import drawing, formats
 from llmpedia.analysis.output.drawing import write_figures
 from llmpedia.analysis.output.folder import MANIFEST, report_folder
-from llmpedia.analysis.output.formats import columns_of, shown, write_tables
+from llmpedia.analysis.output.formats import TableRows, columns_of, shown, write_tables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Row = dict[str, Any]
-Rows = list[Row]
 
 _LONG = 40  # rows from which on a table is folded
 _MANY = 4  # figures of one table from which on all but the first ones are folded
@@ -41,8 +39,8 @@ class ReportPart:
     shown above it. ``title``: of the part, where a report has several.
     """
 
-    tables: Mapping[str, Rows]
-    missing: Rows = field(default_factory=list)
+    tables: Mapping[str, TableRows]
+    missing: TableRows = field(default_factory=list)
     titles: Mapping[str, str] = field(default_factory=dict)
     figures: "Mapping[str, Figure]" = field(default_factory=dict)
     figures_of: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -71,7 +69,7 @@ def write_report(title: str, about: str, parts: Sequence[ReportPart], folder: Pa
     return [*paths, folder / MANIFEST]
 
 
-def _page(title: str, about: str, parts: Sequence[ReportPart], missing: Rows) -> str:
+def _page(title: str, about: str, parts: Sequence[ReportPart], missing: TableRows) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -105,7 +103,7 @@ def _anchor(name: str) -> str:
     return name.replace(" ", "_")
 
 
-def _is_numeric_column(rows: Rows, column: str) -> bool:
+def _is_numeric_column(rows: TableRows, column: str) -> bool:
     values = [row.get(column) for row in rows if row.get(column) is not None]
     return bool(values) and all(_is_number(value) for value in values)
 

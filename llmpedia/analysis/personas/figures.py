@@ -5,20 +5,19 @@ that all can be read in grey.
 from typing import TYPE_CHECKING, Any
 
 from llmpedia.analysis.output.drawing import COLOURS, MARKERS, cut, drawn_value, look, new_figure, shown_name
+from llmpedia.analysis.output.formats import TableRows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Row = dict[str, Any]
-Rows = list[Row]
 
 _MOST_EFFECTS = 60
 _MOST_TOPICS = 6
 _NAMED = 26  # characters of a model or topic
 
 
-def persona_figures(framing: Rows, effects: Rows) -> dict[str, "Figure"]:
+def persona_figures(framing: TableRows, effects: TableRows) -> dict[str, "Figure"]:
     """Of table 22's rows, and of the effects that are significant, if any is."""
     with look():
         figures = {"persona_hits": _hits(framing)}
@@ -42,7 +41,7 @@ def _marks(personas: list[str]) -> dict[str, dict[str, Any]]:
     return marks
 
 
-def _hits(rows: Rows) -> "Figure":
+def _hits(rows: TableRows) -> "Figure":
     """A panel a topic, a line a dimension; of more than six topics, the first ones."""
     every = list(dict.fromkeys(row["topic"] for row in rows))
     topics = every[:_MOST_TOPICS]
@@ -61,7 +60,7 @@ def _hits(rows: Rows) -> "Figure":
     return figure
 
 
-def _panel(axes: "Axes", rows: Rows, dimensions: list[str], marks: dict[str, dict[str, Any]]) -> None:
+def _panel(axes: "Axes", rows: TableRows, dimensions: list[str], marks: dict[str, dict[str, Any]]) -> None:
     places = {name: n for n, name in enumerate(dimensions)}
     for row in rows:
         values = [row[persona] for persona in marks if row.get(persona) is not None]
@@ -83,7 +82,7 @@ def _panel(axes: "Axes", rows: Rows, dimensions: list[str], marks: dict[str, dic
     axes.grid(alpha=0.3)
 
 
-def _effects(rows: Rows) -> "Figure":
+def _effects(rows: TableRows) -> "Figure":
     """The difference of each effect with its interval, marked by the persona that has more; beyond
     60, it is said so.
     """

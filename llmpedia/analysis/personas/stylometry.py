@@ -10,14 +10,12 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from llmpedia.analysis.common.statistics import jaccard_of_sets
+from llmpedia.analysis.output.formats import TableRow
 from llmpedia.analysis.personas.framing import Words, prose, shown_rate, tokens_of
 from llmpedia.probe.documents import sentences
 from llmpedia.wikitext import Article
-
-Row = dict[str, Any]
 
 _LISTS = Path(__file__).with_name("style_words.json")
 _SECTION = 2  # level of a heading
@@ -82,16 +80,16 @@ def cosine(a: Sequence[int], b: Sequence[int]) -> float | None:
     return sum(x * y for x, y in zip(a, b, strict=True)) / math.sqrt(norms) if norms else None
 
 
-def style_row(a: Sequence[Style], b: Sequence[Style]) -> Row:
+def style_row(a: Sequence[Style], b: Sequence[Style]) -> TableRow:
     """Means over pairs of articles on the same subjects. ``outlines``: pairs of which one at least
     has section headings.
     """
     pairs = list(zip(a, b, strict=True))
     outlines = [jaccard_of_sets(x.outline, y.outline) for x, y in pairs]
-    row: Row = {"outlines": sum(value is not None for value in outlines), "outline_jaccard": mean(outlines)}
-    row |= {
-        f"jaccard_{n + 1}": mean(jaccard_of_sets(x.grams[n], y.grams[n]) for x, y in pairs) for n in range(3)
-    }
+    compared = sum(value is not None for value in outlines)
+    row: TableRow = {"outlines": compared, "outline_jaccard": mean(outlines)}
+    for n in range(3):
+        row[f"jaccard_{n + 1}"] = mean(jaccard_of_sets(x.grams[n], y.grams[n]) for x, y in pairs)
     row["function_word_cosine"] = mean(cosine(x.function, y.function) for x, y in pairs)
     for column in ("sentence_length", "type_token_ratio"):
         row |= {

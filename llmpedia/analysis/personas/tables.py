@@ -8,8 +8,8 @@ missing, with the reason.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import Any
 
+from llmpedia.analysis.output.formats import TableRow, TableRows
 from llmpedia.analysis.output.page import ReportPart
 from llmpedia.analysis.personas.figures import persona_figures
 from llmpedia.analysis.personas.framing import UNIT, Lexicons, load_lexicons, rate_of, shown_rate
@@ -24,9 +24,6 @@ from llmpedia.analysis.personas.tests import (
     grouped,
 )
 from llmpedia.store.run_folder import RunFolder
-
-Row = dict[str, Any]
-Rows = list[Row]
 
 PRIMARY = "primary"
 EXTENDED = "extended"
@@ -85,12 +82,12 @@ def personas_part(runs: Sequence[RunFolder], audits: Sequence[RunFolder]) -> Rep
     return ReportPart(tables, absent, _TITLES, figures, shown_above, "Personas")
 
 
-def _listed(test: Row) -> bool:
+def _listed(test: TableRow) -> bool:
     """Whether table 23 lists it."""
     return bool(test["significant"] and test["relevant"] and abs(test["delta"]) >= LEAST_DELTA)
 
 
-def _vocabulary(lexicons: Lexicons, agnostic: bool) -> Rows:
+def _vocabulary(lexicons: Lexicons, agnostic: bool) -> TableRows:
     return [
         {"group": d.group, "dimension": d.name, "entries": len(d.words), "vocabulary": ", ".join(d.words)}
         for d in lexicons.dimensions
@@ -114,9 +111,9 @@ def _pooled(cells: Sequence[TopicCell]) -> dict[str, list[ScoredArticle]]:
     return dict(sorted(scored.items()))
 
 
-def _framing(cells: Sequence[TopicCell], lexicons: Lexicons) -> Rows:
+def _framing(cells: Sequence[TopicCell], lexicons: Lexicons) -> TableRows:
     """A row a topic and dimension that speaks to it, a column a persona; ``models`` are pooled."""
-    rows: Rows = []
+    rows: TableRows = []
     for topic, of in _by_topic(cells).items():
         articles = _pooled(of)
         for place in lexicons.relevant(of[0].topic):
@@ -144,7 +141,7 @@ def _highest(values: Mapping[str, float]) -> str | None:
     return top[0] if len(top) == 1 else None
 
 
-def _effects(tests: Rows, lexicons: Lexicons) -> Rows:
+def _effects(tests: TableRows, lexicons: Lexicons) -> TableRows:
     """Within a topic by size of the effect."""
     tests = sorted(
         tests,
@@ -159,7 +156,7 @@ def _effects(tests: Rows, lexicons: Lexicons) -> Rows:
     return [_effect(test) for test in tests]
 
 
-def _effect(test: Row) -> Row:
+def _effect(test: TableRow) -> TableRow:
     up = test["delta"] > 0 or (test["delta"] == 0 and test["rank_biserial"] > 0)
     low = test["delta_low"]
     high = test["delta_high"]
@@ -180,13 +177,13 @@ def _effect(test: Row) -> Row:
     }
 
 
-def _actors(cells: Sequence[TopicCell], lexicons: Lexicons) -> Rows:
+def _actors(cells: Sequence[TopicCell], lexicons: Lexicons) -> TableRows:
     """Each word of the lists of actors: hits over tokens of all articles of a persona, models
     pooled; by spread.
 
     ``hits_per_1000``: of the persona that has most. Words that stand in no article are left out.
     """
-    rows: Rows = []
+    rows: TableRows = []
     for topic, of in _by_topic(cells).items():
         articles = _pooled(of)
         tokens = {persona: sum(len(a.words.tokens) for a in written) for persona, written in articles.items()}
@@ -213,7 +210,7 @@ def _actors(cells: Sequence[TopicCell], lexicons: Lexicons) -> Rows:
     )
 
 
-def _spread(rates: Mapping[str, int]) -> Row:
+def _spread(rates: Mapping[str, int]) -> TableRow:
     most = max(rates.values())
     least = min(rates.values())
     each = {persona: shown_rate(rate) for persona, rate in rates.items()}
@@ -225,8 +222,8 @@ def _spread(rates: Mapping[str, int]) -> Row:
     }
 
 
-def _style(cells: Sequence[TopicCell]) -> Rows:
-    rows: Rows = []
+def _style(cells: Sequence[TopicCell]) -> TableRows:
+    rows: TableRows = []
     for cell in cells:
         styles = {persona: [a.style for a in written] for persona, written in cell.articles.items()}
         for a, b in combinations(cell.personas, 2):
@@ -242,9 +239,9 @@ def _style(cells: Sequence[TopicCell]) -> Rows:
     return rows
 
 
-def _topics(cells: Sequence[TopicCell], tests: Rows) -> Rows:
+def _topics(cells: Sequence[TopicCell], tests: TableRows) -> TableRows:
     """A row a topic. ``significant``: all tests that are; ``listed``: as table 23 counts them."""
-    rows: Rows = []
+    rows: TableRows = []
     for topic, of in _by_topic(cells).items():
         topic_tests = [t for t in tests if t["topic"] == topic]
         listed = [t for t in topic_tests if _listed(t)]
@@ -263,7 +260,7 @@ def _topics(cells: Sequence[TopicCell], tests: Rows) -> Rows:
     return rows
 
 
-def _sample(cell: TopicCell) -> Row:
+def _sample(cell: TopicCell) -> TableRow:
     return {
         **cell.names,
         "personas": cell.personas,
@@ -274,7 +271,7 @@ def _sample(cell: TopicCell) -> Row:
     }
 
 
-def _articles(cell: TopicCell, lexicons: Lexicons) -> Rows:
+def _articles(cell: TopicCell, lexicons: Lexicons) -> TableRows:
     names = [d.name for d in lexicons.dimensions]
     return [
         {
@@ -292,7 +289,7 @@ def _articles(cell: TopicCell, lexicons: Lexicons) -> Rows:
     ]
 
 
-def _nothing(lexicons: Lexicons, without: Rows) -> Rows:
+def _nothing(lexicons: Lexicons, without: TableRows) -> TableRows:
     """Nothing can be compared: one row for all tables, with the reason."""
     reasons = [f"{row['what']}: {row['reason']}" for row in without]
     reason = "; ".join(reasons[:_TOLD]) + (
@@ -308,9 +305,9 @@ def _nothing(lexicons: Lexicons, without: Rows) -> Rows:
     return [{"table": "personas", "what": names, "reason": reason or "no run was given", "command": commands}]
 
 
-def _absent(tables: Mapping[str, Rows], cells: Sequence[TopicCell], lexicons: Lexicons) -> Rows:
+def _absent(tables: Mapping[str, TableRows], cells: Sequence[TopicCell], lexicons: Lexicons) -> TableRows:
     """Tables and figures without rows, with the reason."""
-    rows: Rows = []
+    rows: TableRows = []
     tests = tables["persona_tests"]
     for name, family in (("table_23_significant", PRIMARY), ("table_27_extended", EXTENDED)):
         if not tables[name]:
@@ -324,7 +321,7 @@ def _absent(tables: Mapping[str, Rows], cells: Sequence[TopicCell], lexicons: Le
     return rows
 
 
-def _no_effects(name: str, family: str, tests: Rows, lexicons: Lexicons) -> Row:
+def _no_effects(name: str, family: str, tests: TableRows, lexicons: Lexicons) -> TableRow:
     row = {"table": name, "what": "all"}
     if not tests:
         reason = f"no topic of the {family} family has two personas"
@@ -337,7 +334,7 @@ def _no_effects(name: str, family: str, tests: Rows, lexicons: Lexicons) -> Row:
     return row | {"reason": f"none of {len(tests)} tests is significant at {ALPHA:g}/{len(tests)}{where}"}
 
 
-def _no_actors(cells: Sequence[TopicCell], lexicons: Lexicons) -> Row:
+def _no_actors(cells: Sequence[TopicCell], lexicons: Lexicons) -> TableRow:
     row = {"table": "table_24_actors", "what": "all"}
     if any(lexicons.actors(cell.topic) for cell in cells):
         return row | {"reason": "no actor of the lists stands in an article compared"}

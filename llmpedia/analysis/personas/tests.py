@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+from llmpedia.analysis.output.formats import TableRow, TableRows
 from llmpedia.analysis.personas.framing import UNIT, Lexicons, Topic, Words, shown_rate
 from llmpedia.analysis.personas.stylometry import Style, load_style_words
 from llmpedia.entities.keys import canonical_key
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-Row = dict[str, Any]
-Rows = list[Row]
 Subjects = dict[str, tuple[int, int]]
 """Canonical key of a subject with an article -> (wave, subject_id)."""
 
@@ -96,17 +95,17 @@ class TopicCell:
         return sorted(self.articles)
 
     @property
-    def names(self) -> Row:
+    def names(self) -> TableRow:
         """The columns that name it."""
         return {"family": self.topic.family, "model": self.model, "topic": self.topic.name}
 
 
-def grouped(runs: Sequence[RunFolder]) -> tuple[dict[TopicSetting, dict[str, RunFolder]], Rows]:
+def grouped(runs: Sequence[RunFolder]) -> tuple[dict[TopicSetting, dict[str, RunFolder]], TableRows]:
     """Runs by setting and persona, in order; and a row for each that is not used, since another has
     its setting and persona.
     """
     by_setting: defaultdict[TopicSetting, dict[str, RunFolder]] = defaultdict(dict)
-    missing: Rows = []
+    missing: TableRows = []
     for run in sorted(runs, key=lambda run: run.uri.rstrip("/")):
         setting, persona = _setting(run)
         if persona is None:  # an imported encyclopedia has none
@@ -139,12 +138,12 @@ def _setting(run: RunFolder) -> tuple[TopicSetting, str | None]:
 
 def cells_of(
     groups: Mapping[TopicSetting, Mapping[str, RunFolder]], lexicons: Lexicons
-) -> tuple[list[TopicCell], Rows]:
+) -> tuple[list[TopicCell], TableRows]:
     """A cell for each setting with two personas or more and a common subject; and a row for each
     that has none.
     """
     cells: list[TopicCell] = []
-    missing: Rows = []
+    missing: TableRows = []
     for setting, runs in groups.items():
         model = setting.label(list(groups))
         topic = lexicons.topic(setting.topic)
@@ -235,7 +234,7 @@ def _wikitexts(run: RunFolder, places: Sequence[tuple[int, int]]) -> list[str]:
     return [texts[place] for place in places]
 
 
-def framing_tests(cells: Sequence[TopicCell], lexicons: Lexicons) -> Rows:
+def framing_tests(cells: Sequence[TopicCell], lexicons: Lexicons) -> TableRows:
     """A row a cell, pair of personas and dimension, corrected over all tests of its family
     (Bonferroni).
 
@@ -256,7 +255,7 @@ def framing_tests(cells: Sequence[TopicCell], lexicons: Lexicons) -> Rows:
     return tested
 
 
-def _pair_tests(cell: TopicCell, pair: tuple[str, str], lexicons: Lexicons) -> Rows:
+def _pair_tests(cell: TopicCell, pair: tuple[str, str], lexicons: Lexicons) -> TableRows:
     import numpy as np
 
     a, b = (
@@ -299,7 +298,7 @@ def _intervals(differences: "Array") -> tuple[list[float | None], list[float | N
     return [round(float(x), 4) for x in low], [round(float(x), 4) for x in high]
 
 
-def signed_rank(differences: Sequence[int]) -> Row:
+def signed_rank(differences: Sequence[int]) -> TableRow:
     """Wilcoxon's signed-rank test of whole numbers; zeros are dropped (``zero_method="wilcox"``),
     no continuity correction.
 
@@ -356,7 +355,7 @@ def _all_signs(doubled: Sequence[int], signed: int) -> float:
     return min(1.0, math.ldexp(as_extreme, 1 - len(doubled)))
 
 
-def correct(rows: Rows) -> None:
+def correct(rows: TableRows) -> None:
     """Add what the tests of a family have in common, and what the correction makes of each."""
     from statsmodels.stats.multitest import multipletests
 

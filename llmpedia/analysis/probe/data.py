@@ -11,15 +11,12 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from llmpedia.analysis.common.statistics import percent
+from llmpedia.analysis.output.formats import TableRow
 from llmpedia.errors import InputError
 from llmpedia.probe.benchmark.grade import OUTCOMES, Outcome
 from llmpedia.probe.questions.writing import FORMULATIONS
-
-Row = dict[str, Any]
-Rows = list[Row]
 
 ALL_MODELS = "(all models)"
 """Stands for the model in rows that pool the answers of every model."""
@@ -187,7 +184,7 @@ class ProbeData:
         return {q: (grades[q].outcome if q in grades else None) or otherwise for q in self.items}
 
 
-def items_of(benchmark: Iterable[Row]) -> dict[str, ProbeQuestion]:
+def items_of(benchmark: Iterable[TableRow]) -> dict[str, ProbeQuestion]:
     """Rows of table ``benchmark`` as questions.
 
     Raises:
@@ -209,8 +206,8 @@ def items_of(benchmark: Iterable[Row]) -> dict[str, ProbeQuestion]:
 
 
 def model_run(
-    responses: Iterable[Row],
-    grades: Iterable[Row],
+    responses: Iterable[TableRow],
+    grades: Iterable[TableRow],
     facts: QuestionFacts | None = None,
     ppl: Mapping[str, float] | None = None,
 ) -> ModelRun:
@@ -225,7 +222,7 @@ def model_run(
     )
 
 
-def _graded(response: Row | None, grade: Row | None) -> GradedResponse:
+def _graded(response: TableRow | None, grade: TableRow | None) -> GradedResponse:
     """A grade counts for the very response that counts; that of an earlier response says nothing."""
     truncated = response["truncated"] if response else None
     if response and response["error"] is not None:
@@ -236,7 +233,7 @@ def _graded(response: Row | None, grade: Row | None) -> GradedResponse:
     return GradedResponse(grade["outcome"], grade["error"], grade["error_stage"], truncated, covered)
 
 
-def shares(outcomes: Iterable[Outcome | None]) -> Row:
+def shares(outcomes: Iterable[Outcome | None]) -> TableRow:
     """``complete_pct``, ``partial_pct``, ``failed_pct`` and ``not_graded_pct`` of all of them;
     together 100.
     """

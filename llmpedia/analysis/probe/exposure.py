@@ -14,7 +14,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from llmpedia.analysis.probe.data import ALL_MODELS, ProbeData, ProbeQuestion, Row, Rows, shares
+from llmpedia.analysis.output.formats import TableRow, TableRows
+from llmpedia.analysis.probe.data import ALL_MODELS, ProbeData, ProbeQuestion, shares
 from llmpedia.probe.benchmark.grade import OUTCOMES, Outcome
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _LEAST_GROUPS = 10
 _EXACT = 1e-12
 
 
-def exposure_bins(data: ProbeData, strict: bool) -> Rows:
+def exposure_bins(data: ProbeData, strict: bool) -> TableRows:
     """A row a model and bin of ``n_maj - n_min`` and of ``n_min``; the rows of all models together
     come first.
 
@@ -39,7 +40,7 @@ def exposure_bins(data: ProbeData, strict: bool) -> Rows:
         "n_maj - n_min": lambda c: c[0] - c[1],
         "n_min": lambda c: c[1],
     }
-    rows: Rows = []
+    rows: TableRows = []
     for measure, value in measures.items():
         bins: defaultdict[int, list[str]] = defaultdict(list)
         for question, counts in counted.items():
@@ -63,7 +64,7 @@ def exposure_bins(data: ProbeData, strict: bool) -> Rows:
     return rows
 
 
-def exposure_regression(data: ProbeData, strict: bool) -> tuple[Rows, Rows]:
+def exposure_regression(data: ProbeData, strict: bool) -> tuple[TableRows, TableRows]:
     """A row a model (all together first), scale, outcome and exposure; and what is missing.
 
     ``scale``: ``documents``, or ``log1p`` for the logarithm of documents + 1, by which one can see
@@ -71,8 +72,8 @@ def exposure_regression(data: ProbeData, strict: bool) -> tuple[Rows, Rows]:
     deviation (``sd``, of the scale) more, the other exposure being equal; with its 95% interval and
     p. Answers that were not graded are left out and counted.
     """
-    rows: Rows = []
-    missing: Rows = []
+    rows: TableRows = []
+    missing: TableRows = []
     pools = {ALL_MODELS: sorted(data.models)} if len(data.models) > 1 else {}
     for name, models in {**pools, **{model: [model] for model in sorted(data.models)}}.items():
         fitted = _regression(data, models, strict)
@@ -87,7 +88,7 @@ def _counts(item: ProbeQuestion) -> tuple[int, int] | None:
     return None if item.n_maj is None or item.n_min is None else (item.n_maj, item.n_min)
 
 
-def _regression(data: ProbeData, models: Sequence[str], strict: bool) -> Rows | str:
+def _regression(data: ProbeData, models: Sequence[str], strict: bool) -> TableRows | str:
     """The rows of some models, or why there are none."""
     import numpy as np
 
@@ -111,7 +112,7 @@ def _regression(data: ProbeData, models: Sequence[str], strict: bool) -> Rows | 
         "groups": len(set(groups)),
         "models": len(columns),
     }
-    rows: Rows = []
+    rows: TableRows = []
     for scale, change in {"documents": float, "log1p": math.log1p}.items():
         values = {question: tuple(map(change, supports)) for question, supports in counts.items()}
         z = _standardised(values)
@@ -168,7 +169,7 @@ def _rests_on_one(exposures: "Sequence[np.ndarray[Any, Any]]", groups: Sequence[
     )
 
 
-def _fits(design: "np.ndarray[Any, Any]", outcomes: Sequence[Outcome], groups: Sequence[str]) -> Rows:
+def _fits(design: "np.ndarray[Any, Any]", outcomes: Sequence[Outcome], groups: Sequence[str]) -> TableRows:
     """A row an outcome and exposure (the first two columns of the design)."""
     import numpy as np
     from statsmodels.regression.linear_model import OLS
@@ -180,7 +181,7 @@ def _fits(design: "np.ndarray[Any, Any]", outcomes: Sequence[Outcome], groups: S
         if clustered
         else {"cov_type": "HC3"}
     )
-    rows: Rows = []
+    rows: TableRows = []
     for outcome in OUTCOMES:
         fit = OLS(np.array([float(o == outcome) for o in outcomes]), design, hasconst=True).fit(
             **errors, use_t=True
@@ -191,7 +192,7 @@ def _fits(design: "np.ndarray[Any, Any]", outcomes: Sequence[Outcome], groups: S
     return rows
 
 
-def _coefficient(fit: Any, number: int) -> Row:
+def _coefficient(fit: Any, number: int) -> TableRow:
     """In percentage points. Errors are null where nothing is left to err: an outcome that never
     occurs, say, fits exactly.
     """

@@ -4,7 +4,8 @@ path.
 
 from collections import defaultdict
 
-from llmpedia.analysis.probe.data import ALL_MODELS, ProbeData, Rows, shares
+from llmpedia.analysis.output.formats import TableRows
+from llmpedia.analysis.probe.data import ALL_MODELS, ProbeData, shares
 from llmpedia.probe.candidates.taxonomy import field_of
 
 FEW = 30
@@ -13,7 +14,7 @@ then wider than 34 points.
 """
 
 
-def fields(data: ProbeData, strict: bool) -> Rows:
+def fields(data: ProbeData, strict: bool) -> TableRows:
     """A row a field and model, those of all models together first; fields with more questions
     first.
 
@@ -25,7 +26,7 @@ def fields(data: ProbeData, strict: bool) -> Rows:
         path = item.path or ()
         questions[(path[0], field_of(path)) if len(path) > 1 else (None, None)].append(question)
     outcomes_of = {model: data.outcomes(model, strict) for model in sorted(data.models)}
-    rows: Rows = []
+    rows: TableRows = []
     for field, asked in sorted(questions.items(), key=lambda pair: (-len(pair[1]), str(pair[0]))):
         named = {"discipline": field[0], "field": field[1]}
         given = {model: [outcomes[q] for q in asked] for model, outcomes in outcomes_of.items()}

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from llmpedia.analysis.output.drawing import COLOURS, MARKERS, cut, drawn_value, look, new_figure, shown_name
-from llmpedia.analysis.probe.data import ALL_MODELS, Row, Rows
+from llmpedia.analysis.output.formats import TableRow, TableRows
+from llmpedia.analysis.probe.data import ALL_MODELS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,9 +31,9 @@ _MOST_BARS = 60
 _MOST_PANELS = 4
 
 
-def probe_figures(tables: Mapping[str, Rows]) -> dict[str, "Figure"]:
+def probe_figures(tables: Mapping[str, TableRows]) -> dict[str, "Figure"]:
     """Name -> figure, of the tables of a report that have rows."""
-    makers: dict[str, tuple[str, Callable[[Rows], Figure | None]]] = {
+    makers: dict[str, tuple[str, Callable[[TableRows], Figure | None]]] = {
         "results": ("table_01_results", _results),
         "scale": ("scale", _scale),
         "reasoning": ("reasoning", _reasoning),
@@ -47,7 +48,7 @@ def probe_figures(tables: Mapping[str, Rows]) -> dict[str, "Figure"]:
     return {name: figure for name, figure in figures.items() if figure is not None}
 
 
-def _stacked(width: float, names: Sequence[str], rows: Rows, label: str) -> "Figure":
+def _stacked(width: float, names: Sequence[str], rows: TableRows, label: str) -> "Figure":
     """A bar a row from 0 to 100 percent, the first row on top; rows beyond the first 60 are not
     drawn, and it is said so.
     """
@@ -68,13 +69,13 @@ def _stacked(width: float, names: Sequence[str], rows: Rows, label: str) -> "Fig
     return figure
 
 
-def _results(rows: Rows) -> "Figure":
+def _results(rows: TableRows) -> "Figure":
     """What counts as failed is no share of its own: a strict row would else reach beyond 100."""
     drawn = [{**row, "not_graded_pct": 0.0} if row["not_graded_counts_as_failed"] else row for row in rows]
     return _stacked(7, [row["model"] for row in drawn], drawn, "questions (%)")
 
 
-def _fields(rows: Rows) -> "Figure":
+def _fields(rows: TableRows) -> "Figure":
     pooled = [row for row in rows if row["model"] == ALL_MODELS]
     names = [
         f"{cut(row['field'] or 'not told', 36)} (n={row['questions']}{'*' if row['few'] else ''})"
@@ -84,9 +85,9 @@ def _fields(rows: Rows) -> "Figure":
     return _stacked(7.5, names, pooled, f"answers of all models (%){few}")
 
 
-def _scale(rows: Rows) -> "Figure":
+def _scale(rows: TableRows) -> "Figure":
     figure, (axes,) = new_figure(6.5, 4)
-    families: dict[str, Rows] = {}
+    families: dict[str, TableRows] = {}
     for row in rows:
         off = ", reasoning off" if row["reasoning"] is False else ""
         families.setdefault(shown_name(f"{row['family'] or 'other'}{off}"), []).append(row)
@@ -111,7 +112,7 @@ def _scale(rows: Rows) -> "Figure":
     return figure
 
 
-def _reasoning(rows: Rows) -> "Figure":
+def _reasoning(rows: TableRows) -> "Figure":
     figure, (axes,) = new_figure(6.5, 1.6 + 0.4 * len(rows))
     for place, row in enumerate(rows):
         off = drawn_value(row["complete_off_pct"])
@@ -134,7 +135,7 @@ def _reasoning(rows: Rows) -> "Figure":
     return figure
 
 
-def _exposure(rows: Rows) -> "Figure":
+def _exposure(rows: TableRows) -> "Figure":
     pooled = [row for row in rows if row["model"] == ALL_MODELS]
     measures = list(dict.fromkeys(row["measure"] for row in pooled))
     figure, panels = new_figure(8, 3.4, len(measures))
@@ -147,11 +148,11 @@ def _exposure(rows: Rows) -> "Figure":
     return figure
 
 
-def _span(row: Row) -> str:
+def _span(row: TableRow) -> str:
     return f"{row['low']}" if row["low"] == row["high"] else f"{row['low']}–{row['high']}"
 
 
-def _lines(axes: "Axes", rows: Rows) -> None:
+def _lines(axes: "Axes", rows: TableRows) -> None:
     for column, (marker, line) in _LINES.items():
         values = [drawn_value(row[column]) for row in rows]
         if column != "not_graded_pct" or any(values):
@@ -168,7 +169,7 @@ def _lines(axes: "Axes", rows: Rows) -> None:
     axes.grid(alpha=0.3)
 
 
-def _oracle(rows: Rows) -> "Figure":
+def _oracle(rows: TableRows) -> "Figure":
     figure, (axes,) = new_figure(max(5.0, 2 + 0.22 * len(rows)), 4)
     _lines(axes, rows)
     axes.set_xticks(range(len(rows)), [shown_name(row["added"]) for row in rows], rotation=90)
@@ -178,7 +179,7 @@ def _oracle(rows: Rows) -> "Figure":
     return figure
 
 
-def _formulation(rows: Rows) -> "Figure":
+def _formulation(rows: TableRows) -> "Figure":
     figure, (axes,) = new_figure(6.5, 1.6 + 0.32 * len(rows))
     differences = [drawn_value(row["difference"]) for row in rows]
     axes.barh(range(len(rows)), differences, color="#7fb3d5", edgecolor="#222222", linewidth=0.4)
@@ -190,7 +191,7 @@ def _formulation(rows: Rows) -> "Figure":
     return figure
 
 
-def _perplexity(rows: Rows) -> "Figure":
+def _perplexity(rows: TableRows) -> "Figure":
     """One panel a model: of more than four, the first ones by name."""
     every = list(dict.fromkeys(row["model"] for row in rows))
     models = every[:_MOST_PANELS]

@@ -9,16 +9,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from llmpedia.analysis.probe.data import (
-    HumanGrade,
-    ModelRun,
-    ProbeData,
-    QuestionFacts,
-    Row,
-    Rows,
-    items_of,
-    model_run,
-)
+from llmpedia.analysis.output.formats import TableRow, TableRows
+from llmpedia.analysis.probe.data import HumanGrade, ModelRun, ProbeData, QuestionFacts, items_of, model_run
 from llmpedia.analysis.probe.figures import probe_figures
 from llmpedia.analysis.probe.funnel import build_counts, build_funnel, build_rejections
 from llmpedia.analysis.probe.report import probe_report, write_probe_report
@@ -43,10 +35,10 @@ _FATES = {
 }
 
 
-def funnel_of(run: RunFolder) -> tuple[Rows, Rows]:
+def funnel_of(run: RunFolder) -> tuple[TableRows, TableRows]:
     """A build's steps, and the reasons for which each has rejected."""
     there = {file.table for manifest in run.manifests for file in manifest.files}
-    tables: dict[str, Rows] = {
+    tables: dict[str, TableRows] = {
         name: run.read(name, columns=c).to_pylist() for name, c in _FATES.items() if name in there
     }
     rows, left_out = released(run)
@@ -54,7 +46,7 @@ def funnel_of(run: RunFolder) -> tuple[Rows, Rows]:
     return build_funnel(counts), build_rejections(counts)
 
 
-def errors_of(run: RunFolder) -> Rows:
+def errors_of(run: RunFolder) -> TableRows:
     """Why items of a build's steps failed: ``step, error, items``, most frequent first; what is
     quoted is left out.
     """
@@ -76,15 +68,15 @@ def errors_of(run: RunFolder) -> Rows:
 
 def report_of(
     uris: list[str], scores: Mapping[str, str], sheets: list[Path], strict: bool, out: str | None
-) -> tuple[Any, Rows, int]:
+) -> tuple[Any, TableRows, int]:
     """(tables, what is missing, files written) of builds and runs together. ``scores``: model ->
     folder of ``llmpedia ppl``.
 
     Raises:
         InputError: a folder is neither, or runs do not fit each other.
     """
-    tables: dict[str, Rows] = {}
-    missing: Rows = []
+    tables: dict[str, TableRows] = {}
+    missing: TableRows = []
     figures: dict[str, Any] = {}
     builds = [uri for uri in uris if Folder(uri).exists(RUN_FILE)]
     for number, uri in enumerate(builds, 1):
@@ -104,9 +96,9 @@ def report_of(
     return tables, missing, written
 
 
-def about(run_uris: list[str], strict: bool) -> Rows:
+def about(run_uris: list[str], strict: bool) -> TableRows:
     """What a report is about: each model with its folder, benchmark and judge."""
-    rows: Rows = []
+    rows: TableRows = []
     for uri in run_uris:
         for name in models_of(uri):
             asked = RunFolder.open(model_folder(uri, name)).description()
@@ -131,7 +123,7 @@ def probe_data(run_uris: list[str], scores: Mapping[str, str], sheets: Iterable[
         ``scores`` is not there.
     """
     models: dict[str, ModelRun] = {}
-    benchmark: tuple[str, Rows] | None = None
+    benchmark: tuple[str, TableRows] | None = None
     ppl = {name: _perplexities(uri) for name, uri in scores.items()}
     for uri in run_uris:
         for name in models_of(uri):
@@ -161,8 +153,8 @@ def probe_data(run_uris: list[str], scores: Mapping[str, str], sheets: Iterable[
 
 
 def _model(folder: RunFolder, grades_uri: str, ppl: Mapping[str, float] | None) -> ModelRun:
-    grades: Rows = RunFolder.open(grades_uri).read("grades").to_pylist()
-    facts: Row = json.loads(folder.folder.read(FACTS_FILE)) if folder.folder.exists(FACTS_FILE) else {}
+    grades: TableRows = RunFolder.open(grades_uri).read("grades").to_pylist()
+    facts: TableRow = json.loads(folder.folder.read(FACTS_FILE)) if folder.folder.exists(FACTS_FILE) else {}
     return model_run(folder.read("responses").to_pylist(), grades, QuestionFacts(**facts), ppl)
 
 

@@ -9,7 +9,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from llmpedia.analysis.common.statistics import percent
-from llmpedia.analysis.probe.data import ProbeData, Row, Rows
+from llmpedia.analysis.output.formats import TableRow, TableRows
+from llmpedia.analysis.probe.data import ProbeData
 from llmpedia.analysis.probe.scale import mcnemar
 from llmpedia.probe.questions.writing import FORMULATIONS
 
@@ -24,7 +25,7 @@ _BATCH = 1_000
 _SEED = 42
 
 
-def formulation(data: ProbeData, strict: bool) -> Rows:
+def formulation(data: ProbeData, strict: bool) -> TableRows:
     """A row a model: complete recall of both formulations over its ``groups``, and their
     difference.
 
@@ -33,7 +34,7 @@ def formulation(data: ProbeData, strict: bool) -> Rows:
     ``not_compared``: groups with both formulations of which one is not graded.
     """
     pairs = _pairs(data)
-    rows: Rows = []
+    rows: TableRows = []
     for model in sorted(data.models):
         outcomes = data.outcomes(model, strict)
         both = [
@@ -60,7 +61,7 @@ def formulation(data: ProbeData, strict: bool) -> Rows:
     return rows if pairs else []
 
 
-def formulation_mean(data: ProbeData, strict: bool) -> Rows:
+def formulation_mean(data: ProbeData, strict: bool) -> TableRows:
     """The mean difference over models, tested in two ways; no row where no model has a group to
     compare.
 
@@ -81,7 +82,7 @@ def formulation_mean(data: ProbeData, strict: bool) -> Rows:
         "named_better": int((means > 0).sum()),
     }
     ground |= {"clue_better": int((means < 0).sum()), "equal": int((means == 0).sum())}
-    tests: list[Row] = [{"over": "models", "test": "paired t", **_over_models(means)}]
+    tests: list[TableRow] = [{"over": "models", "test": "paired t", **_over_models(means)}]
     if len(differences) > 1:
         tests.append({"over": "groups", "test": "bootstrap, permutation", **_over_groups(differences)})
     return [{**ground, **test} for test in tests]
@@ -117,7 +118,7 @@ def _differences(data: ProbeData, strict: bool) -> "Array | None":
     return table if table.size else None
 
 
-def _over_models(means: "Array") -> Row:
+def _over_models(means: "Array") -> TableRow:
     """Student's t of the models' differences."""
     from scipy import stats
 
@@ -134,7 +135,7 @@ def _over_models(means: "Array") -> Row:
     }
 
 
-def _over_groups(differences: "Array") -> Row:
+def _over_groups(differences: "Array") -> TableRow:
     """A model's difference is over the groups that it has in a resample; the mean is over models."""
     import numpy as np
 

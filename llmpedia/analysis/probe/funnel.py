@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from llmpedia.analysis.common.statistics import percent
-from llmpedia.analysis.probe.data import Row, Rows
+from llmpedia.analysis.output.formats import TableRow, TableRows
 from llmpedia.errors import InputError
 from llmpedia.probe.benchmark.release import CHECKS, DUPLICATE_QUESTION
 
@@ -48,14 +48,14 @@ class StepCount:
             )
 
 
-def build_funnel(counts: Sequence[StepCount]) -> Rows:
+def build_funnel(counts: Sequence[StepCount]) -> TableRows:
     """A row a step: ``stage, unit, in, kept, rejected, errored, kept_pct, questions, waiting``, and
     ``reasons`` of rejection.
 
     Raises:
         InputError: more came in at a step than the step before of the same unit has kept.
     """
-    rows: Rows = []
+    rows: TableRows = []
     for number, step in enumerate(counts):
         after = counts[number + 1] if number + 1 < len(counts) else None
         waiting = step.kept - after.entered if after and after.unit == step.unit else None
@@ -64,7 +64,7 @@ def build_funnel(counts: Sequence[StepCount]) -> Rows:
                 f"build, stage {after.stage}: in = {after.entered}, but {step.stage} has kept "
                 f"{step.kept}; verify the build"
             )
-        row: Row = {"stage": step.stage, "unit": step.unit, "in": step.entered, "kept": step.kept}
+        row: TableRow = {"stage": step.stage, "unit": step.unit, "in": step.entered, "kept": step.kept}
         row |= {
             "rejected": sum(step.rejected.values()),
             "errored": step.errored,
@@ -74,9 +74,9 @@ def build_funnel(counts: Sequence[StepCount]) -> Rows:
     return rows
 
 
-def build_rejections(counts: Sequence[StepCount]) -> Rows:
+def build_rejections(counts: Sequence[StepCount]) -> TableRows:
     """A row a step and reason, the commonest first; after 20 of a step, one row for all the others."""
-    rows: Rows = []
+    rows: TableRows = []
     for step in counts:
         ordered = _ordered(step.rejected)
         shown = ordered[:_SHOWN_REASONS]
@@ -99,7 +99,7 @@ def _told(rejected: Mapping[str, int]) -> str | None:
     return "; ".join(f"{reason}: {n:,}" for reason, n in ordered[:3]) + more if ordered else None
 
 
-def build_counts(tables: Mapping[str, Iterable[Row]], repeated: int) -> list[StepCount]:
+def build_counts(tables: Mapping[str, Iterable[TableRow]], repeated: int) -> list[StepCount]:
     """The steps of a build out of rows of its tables (by name, those there are); of a group and
     check the last row counts.
 
@@ -138,7 +138,7 @@ def build_counts(tables: Mapping[str, Iterable[Row]], repeated: int) -> list[Ste
     return steps
 
 
-def _by_fate(stage: str, unit: str, rows: Rows) -> StepCount:
+def _by_fate(stage: str, unit: str, rows: TableRows) -> StepCount:
     reasons = Counter(
         row.get("reason") or row["fate"] for row in rows if row["fate"] not in ("kept", "error")
     )
@@ -146,7 +146,7 @@ def _by_fate(stage: str, unit: str, rows: Rows) -> StepCount:
     return StepCount(stage, unit, len(rows), kept, dict(reasons), errored)
 
 
-def _relations(rows: Rows) -> StepCount:
+def _relations(rows: TableRows) -> StepCount:
     """Conflicts and supports are kept: both are edges."""
     failed = sum(row["error"] is not None for row in rows)
     none = sum(row["error"] is None and row["relation"] == "none" for row in rows)

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 
 from llmpedia.analysis.common.statistics import share_with_interval
-from llmpedia.analysis.probe.data import ProbeData, Row, Rows
+from llmpedia.analysis.output.formats import TableRow, TableRows
+from llmpedia.analysis.probe.data import ProbeData
 from llmpedia.probe.benchmark.grade import OUTCOMES
 
 
-def judge_outcomes(data: ProbeData) -> Rows:
+def judge_outcomes(data: ProbeData) -> TableRows:
     """A row an outcome of the judge, and ``overall``; none where no human graded.
 
     ``judged``: answers the judge put there; ``agreed``, with the share's Wilson interval: those the
@@ -26,7 +27,7 @@ def judge_outcomes(data: ProbeData) -> Rows:
     if not pairs:
         return []
     moved = Counter(pairs)
-    rows: Rows = []
+    rows: TableRows = []
     for outcome in OUTCOMES:
         to = {f"to_{human}": moved[outcome, human] for human in OUTCOMES}
         judged = sum(to.values())
@@ -55,7 +56,7 @@ def judge_outcomes(data: ProbeData) -> Rows:
     return rows
 
 
-def judge_accounts(data: ProbeData) -> Rows:
+def judge_accounts(data: ProbeData) -> TableRows:
     """One row: on how many accounts judge and human agree whether an answer covers them; none where
     no human decided on them.
     """
@@ -69,7 +70,7 @@ def judge_accounts(data: ProbeData) -> Rows:
     if not pairs:
         return []
     agreed = sum(judge == human for judge, human in pairs)
-    row: Row = {
+    row: TableRow = {
         "accounts": len(pairs),
         "agreed": agreed,
         **share_with_interval("agreement", agreed, len(pairs)),

@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from llmpedia.analysis.common.statistics import percent
-from llmpedia.analysis.probe.data import ProbeData, Rows, shares
+from llmpedia.analysis.output.formats import TableRows
+from llmpedia.analysis.probe.data import ProbeData, shares
 from llmpedia.probe.benchmark.grade import OUTCOMES, Outcome
 
 _WORTH: dict[Outcome | None, int] = {None: 0, **{outcome: 3 - i for i, outcome in enumerate(OUTCOMES)}}
 
 
-def oracle(data: ProbeData, strict: bool) -> Rows:
+def oracle(data: ProbeData, strict: bool) -> TableRows:
     """A row a step: the model that was added, what it gains, and the shares of the pool's best
     answers.
 
@@ -23,7 +24,7 @@ def oracle(data: ProbeData, strict: bool) -> Rows:
     """
     left = {model: list(data.outcomes(model, strict).values()) for model in sorted(data.models)}
     pool: list[Outcome | None] = [None] * len(data.items)
-    rows: Rows = []
+    rows: TableRows = []
     while left:
         before = _recalled(pool)
         gains = {model: _gain(_best(pool, outcomes), before) for model, outcomes in left.items()}

@@ -6,7 +6,8 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from llmpedia.analysis.probe.data import ProbeData, Row, Rows, shares
+from llmpedia.analysis.output.formats import TableRow, TableRows
+from llmpedia.analysis.probe.data import ProbeData, shares
 from llmpedia.probe.benchmark.grade import OUTCOMES, Outcome
 
 _BINS = 10
@@ -15,14 +16,14 @@ _Z = 1.959963984540054  # of the 95% interval
 _RANKS: dict[Outcome, int] = {outcome: 2 - i for i, outcome in enumerate(OUTCOMES)}
 
 
-def perplexity_bins(data: ProbeData, strict: bool) -> Rows:
+def perplexity_bins(data: ProbeData, strict: bool) -> TableRows:
     """A row a model with perplexities and bin: ten bins of equal count (fewer where that leaves
     less than 5 questions each).
 
     Of equal perplexities the question that is first by id goes to the lower bin. ``without_ppl``:
     the model's questions that no bin holds.
     """
-    rows: Rows = []
+    rows: TableRows = []
     for model, ppl in _scored(data):
         outcomes = data.outcomes(model, strict)
         ordered = sorted(ppl, key=lambda question: (ppl[question], question))
@@ -44,7 +45,7 @@ def perplexity_bins(data: ProbeData, strict: bool) -> Rows:
     return rows
 
 
-def perplexity_correlation(data: ProbeData, strict: bool) -> Rows:
+def perplexity_correlation(data: ProbeData, strict: bool) -> TableRows:
     """A row a model with perplexities and measure: Spearman's rank correlation of perplexity with
     it, 95% interval and p.
 
@@ -55,7 +56,7 @@ def perplexity_correlation(data: ProbeData, strict: bool) -> Rows:
     Questions of one group are taken for independent, so that intervals are narrower than they
     should be where groups are pairs.
     """
-    rows: Rows = []
+    rows: TableRows = []
     for model, ppl in _scored(data):
         outcomes = data.outcomes(model, strict)
         pairs = [(ppl[q], outcome) for q in sorted(ppl) if (outcome := outcomes[q]) is not None]
@@ -69,7 +70,7 @@ def perplexity_correlation(data: ProbeData, strict: bool) -> Rows:
     return rows
 
 
-def spearman(xs: Sequence[float], ys: Sequence[float]) -> Row:
+def spearman(xs: Sequence[float], ys: Sequence[float]) -> TableRow:
     """``correlation``, ``low``, ``high``, ``p``; each null where it is not defined."""
     from scipy import stats
 

@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from llmpedia.analysis.common.statistics import share_with_interval
-from llmpedia.analysis.probe.data import Row, Rows
+from llmpedia.analysis.output.formats import TableRow, TableRows
 from llmpedia.errors import InputError
 from llmpedia.probe.benchmark.grade import OUTCOMES
 
@@ -41,11 +41,11 @@ def _lines() -> tuple[dict[str, str], ...]:
     return tuple(csv.DictReader(text.splitlines()))
 
 
-def published() -> Rows:
+def published() -> TableRows:
     """The published lines in their order (the highest C first), each with the counts behind it and
     Wilson's 95% intervals.
     """
-    rows: Rows = []
+    rows: TableRows = []
     for line in _lines():
         complete, partial, failed = counts_of(line)
         rows.append(
@@ -101,7 +101,7 @@ def _gives(part: int, whole: int, printed: Decimal) -> bool:
     return whole > 0 and abs(Decimal(100 * part) / whole - printed) <= _HALF
 
 
-def beside_published(results: Rows) -> Rows:
+def beside_published(results: TableRows) -> TableRows:
     """Rows of results whose model has a published line over as many questions, with the difference
     of each share in points.
 
@@ -109,12 +109,12 @@ def beside_published(results: Rows) -> Rows:
     can be compared question by question and no paired test is possible.
     """
     lines = {row["model"].casefold(): row for row in published()}
-    rows: Rows = []
+    rows: TableRows = []
     for row in results:
         line = lines.get(row["model"].casefold())
         if line is None or row["questions"] != QUESTIONS:
             continue
-        both: Row = {}
+        both: TableRow = {}
         for name in _PRINTED:
             ours = row[name]
             theirs = line[name]

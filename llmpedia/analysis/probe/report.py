@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from llmpedia.analysis.output.formats import TableRow, TableRows
 from llmpedia.analysis.output.page import ReportPart, write_report
-from llmpedia.analysis.probe.data import ProbeData, Row, Rows
+from llmpedia.analysis.probe.data import ProbeData
 from llmpedia.analysis.probe.exposure import exposure_bins, exposure_regression
 from llmpedia.analysis.probe.fields import fields
 from llmpedia.analysis.probe.formulation import formulation, formulation_mean
@@ -70,7 +71,7 @@ _FIGURES_OF = {
 }
 
 
-def probe_report(data: ProbeData, strict: bool) -> tuple[dict[str, Rows], Rows]:
+def probe_report(data: ProbeData, strict: bool) -> tuple[dict[str, TableRows], TableRows]:
     """(name -> rows, what is missing and why). ``strict`` counts what could not be graded as
     failed, as published scores do.
     """
@@ -102,12 +103,12 @@ def probe_report(data: ProbeData, strict: bool) -> tuple[dict[str, Rows], Rows]:
     return {name: rows for name, rows in tables.items() if rows}, missing
 
 
-def _miss(table: str, reason: str) -> Row:
+def _miss(table: str, reason: str) -> TableRow:
     return {"table": table, "what": "table", "reason": reason}
 
 
 def write_probe_report(
-    tables: Mapping[str, Rows], missing: Rows, figures: Mapping[str, "Figure"], folder: Path
+    tables: Mapping[str, TableRows], missing: TableRows, figures: Mapping[str, "Figure"], folder: Path
 ) -> list[Path]:
     """The report's directory; the files written."""
     about = "Shares are in percent of all questions, intervals are 95%. -: not known or not defined."

@@ -5,11 +5,12 @@ with Wilson's 95% intervals.
 from collections import Counter
 
 from llmpedia.analysis.common.statistics import percent, share_with_interval
-from llmpedia.analysis.probe.data import GradedResponse, ProbeData, Row, Rows
+from llmpedia.analysis.output.formats import TableRow, TableRows
+from llmpedia.analysis.probe.data import GradedResponse, ProbeData
 from llmpedia.probe.benchmark.grade import OUTCOMES
 
 
-def results(data: ProbeData, strict: bool) -> Rows:
+def results(data: ProbeData, strict: bool) -> TableRows:
     """A row a model, the highest C first.
 
     Columns: ``complete, partial, failed`` (questions) and their shares of all questions with
@@ -21,7 +22,7 @@ def results(data: ProbeData, strict: bool) -> Rows:
     return sorted(rows, key=lambda row: (-row["complete"], -row["partial"], row["model"]))
 
 
-def _row(data: ProbeData, model: str, strict: bool) -> Row:
+def _row(data: ProbeData, model: str, strict: bool) -> TableRow:
     run = data.models[model]
     counted = Counter(data.outcomes(model, strict).values())
     questions = len(data.items)

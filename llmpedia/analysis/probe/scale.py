@@ -4,11 +4,12 @@ import statistics
 from collections import Counter, defaultdict
 
 from llmpedia.analysis.common.statistics import percent
-from llmpedia.analysis.probe.data import ProbeData, Row, Rows, shares
+from llmpedia.analysis.output.formats import TableRow, TableRows
+from llmpedia.analysis.probe.data import ProbeData, shares
 from llmpedia.probe.benchmark.grade import OUTCOMES
 
 
-def scale(data: ProbeData, strict: bool) -> Rows:
+def scale(data: ProbeData, strict: bool) -> TableRows:
     """A row a model of known size, by family and size."""
     rows = [
         {
@@ -24,13 +25,13 @@ def scale(data: ProbeData, strict: bool) -> Rows:
     return sorted(rows, key=lambda row: (row["family"] or "", row["parameters_b"], row["model"]))
 
 
-def groups(data: ProbeData, strict: bool) -> Rows:
+def groups(data: ProbeData, strict: bool) -> TableRows:
     """A row a group of models: the mean of its models' shares, and the best of them."""
     members: defaultdict[str, list[str]] = defaultdict(list)
     for model, run in sorted(data.models.items()):
         if run.facts.group is not None:
             members[run.facts.group].append(model)
-    rows: Rows = []
+    rows: TableRows = []
     for group, models in sorted(members.items()):
         counted = {model: Counter(data.outcomes(model, strict).values()) for model in models}
         # Of counts, not of rounded shares: the mean of rounded shares may differ in the last digit.
@@ -53,7 +54,7 @@ def groups(data: ProbeData, strict: bool) -> Rows:
     return rows
 
 
-def reasoning(data: ProbeData, strict: bool) -> tuple[Rows, Rows]:
+def reasoning(data: ProbeData, strict: bool) -> tuple[TableRows, TableRows]:
     """A row a model that was run with reasoning off and on, and what is missing: models with
     several runs of one kind.
 
@@ -61,8 +62,8 @@ def reasoning(data: ProbeData, strict: bool) -> tuple[Rows, Rows]:
     on minus off, in points. ``gained, lost``: questions complete only with, only without it; ``p``:
     McNemar's exact test of these two, two-sided.
     """
-    rows: Rows = []
-    missing: Rows = []
+    rows: TableRows = []
+    missing: TableRows = []
     for base, runs in sorted(_by_base(data).items()):
         off = runs[False]
         on = runs[True]
@@ -94,7 +95,7 @@ def _by_base(data: ProbeData) -> dict[str, dict[bool, list[str]]]:
     return by_base
 
 
-def _pair(data: ProbeData, off: str, on: str, strict: bool) -> Row:
+def _pair(data: ProbeData, off: str, on: str, strict: bool) -> TableRow:
     without = data.outcomes(off, strict)
     with_it = data.outcomes(on, strict)
     both = Counter(
@@ -102,7 +103,7 @@ def _pair(data: ProbeData, off: str, on: str, strict: bool) -> Row:
     )
     compared = both.total()
     facts = data.models[on].facts
-    row: Row = {"family": facts.family, "parameters_b": facts.parameters_b, "off": off, "on": on}
+    row: TableRow = {"family": facts.family, "parameters_b": facts.parameters_b, "off": off, "on": on}
     row |= {"compared": compared, "not_compared": len(data.items) - compared}
     for outcome in OUTCOMES:
         before = sum(n for (a, _), n in both.items() if a == outcome)
