@@ -88,11 +88,12 @@ class SiteAudit:
 
 @dataclass(frozen=True)
 class _Look:
-    """What an audit's folder was when it was last opened, and what came of it: the audit, or why
-    there is none.
+    """What an audit's folder was when it was last opened, how far its run had come, and what came of
+    it: the audit, or why there is none.
     """
 
     state: str
+    run_commits: int
     audit: SiteAudit | None
     note: str | None
 
@@ -129,22 +130,18 @@ class RunAudits:
 
     def _look(self, name: str) -> _Look:
         known = self._looks.get(name)
-        # An audit is about commits of its run: one that is of another may be of this one later.
-        state = f"{len(self._run.manifests)}; {self._run.folder.state(f'audits/{name}/waves')}"
-        if known is not None and (known.state == state or (known.audit and _same(known.state, state))):
+        state = self._run.folder.state(f"audits/{name}/waves")
+        commits = len(self._run.manifests)
+        # An audit is about commits of its run: one that is of no use now may be once the run has grown.
+        if known and known.state == state and (known.audit or known.run_commits == commits):
             return known
         if not self._run.folder.exists(f"audits/{name}/{RUN_FILE}"):
-            return _Look(state, None, None)
+            return _Look(state, commits, None, None)
         try:
             audit = RunFolder.open(f"{self._run.uri.rstrip('/')}/audits/{name}")
-            return _Look(state, SiteAudit(name, _checked(audit, self._run), self._tables), None)
+            return _Look(state, commits, SiteAudit(name, _checked(audit, self._run), self._tables), None)
         except InputError as e:
-            return _Look(state, None, str(e))
-
-
-def _same(state: str, other: str) -> bool:
-    """Whether the audit itself is unchanged, however far its run has gone."""
-    return state.partition("; ")[2] == other.partition("; ")[2]
+            return _Look(state, commits, None, str(e))
 
 
 def _checked(audit: RunFolder, run: RunFolder) -> RunFolder:
